@@ -1,0 +1,31 @@
+"""What every test shares: batch mode, no keys, and a switch that blocks sockets."""
+
+import os
+import socket
+
+import pytest
+
+KEY_VARIABLES = ("OPENROUTER_API_KEY", "OPENAI_API_KEY", "OPENROUTER_BASE_URL", "OPENAI_BASE_URL",
+                 "OPENAI_MODEL_FAST", "OPENAI_MODEL_BIG", "COURSE_MODEL_PATH", "COURSE_BUDGET_USD")
+
+
+@pytest.fixture(autouse=True)
+def batch_without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every test starts as CI does: BATCH_MODE on, none of the course's other variables set."""
+    for name in KEY_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("BATCH_MODE", "true")
+
+
+@pytest.fixture
+def no_sockets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any attempt to connect anywhere, loopback included, is an error."""
+    def refuse(self, address):
+        raise AssertionError(f"a socket was opened to {address!r}, expected none at all")
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket.socket, "connect_ex", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *a, **k: refuse(None, a[:2]))
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    os.environ.setdefault("PYTHONHASHSEED", "0")
