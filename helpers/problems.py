@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-DATA = Path(__file__).resolve().parent.parent / "data"
+from helpers.settings import DATA
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def _record(where: str, record: object, kinds: dict[str, object]) -> dict:
     fields = ", ".join(kinds)
     if not isinstance(record, dict):
         raise ValueError(f"{where}: expected an object with the fields {fields}, got {_short(record)}")
-    for field in kinds.keys() | record.keys():
+    for field in (*kinds, *record):
         if field not in record:
             raise ValueError(f"{where}, field {field!r}: missing; add it")
         if field not in kinds:
