@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 FENCE = re.compile(r"^(?P<indent>[ \t]*)(?:[-*+][ \t]+|\d+[.)][ \t]+)?(?P<mark>`{3,}|~{3,})(?P<info>.*)$")
 CODE_START = re.compile(r"^(?:(?:async[ \t]+)?def[ \t]+\w+[ \t]*\(|class[ \t]+\w+[ \t]*[(:]"
-                        r"|from[ \t]+[\w.]+[ \t]+import\b|import[ \t]+[\w.]+(?:[ \t]+as[ \t]+\w+)?(?:[ \t]*,.*|[ \t]*[;#].*)?$|@[\w.]+(?:\(.*)?$)")
+                        r"|from[ \t]+[\w.]+[ \t]+import\b|@[\w.]+(?:\(.*)?$"
+                        r"|import[ \t]+[\w.]+(?:[ \t]+as[ \t]+\w+)?(?:[ \t]*,.*|[ \t]*[;#].*)?$)")
 CODE_LINE = re.compile(r"^(?:(?:async|def|class|from|import|if|elif|else|for|while|try|except|finally|with|return"
                        r"|raise|pass|assert|global|match)\b|[@#)\]}]|[\w.\[\]]+(?:[ \t]*,[ \t]*\w+)*"
                        r"(?:[ \t]*:[ \t]*[\w.\[\]|]+)?[ \t]*(?:[-+*/%&|^]|//|\*\*)?=|[\w.]+\()")
