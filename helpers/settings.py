@@ -54,10 +54,15 @@ class Settings:
         """The host of `base_url`, for messages."""
         return urlsplit(self.base_url).hostname or ""
 
-    @property
-    def on_this_machine(self) -> bool:
-        """Whether `base_url` is this machine: nothing to pay, and no proxy in between."""
-        return self.host in ("localhost", "::1") or self.host.startswith("127.")
+
+def on_this_machine(url: str) -> bool:
+    """Whether `url` is an address of this machine: nothing to pay there, and no proxy in between.
+
+    >>> on_this_machine("http://127.0.0.1:11434/v1"), on_this_machine("https://openrouter.ai/api/v1")
+    (True, False)
+    """
+    host = urlsplit(url).hostname or ""
+    return host in ("localhost", "::1") or host.startswith("127.")
 
 
 def load_settings() -> Settings:
@@ -95,8 +100,10 @@ def front_end(environ: Mapping[str, str]) -> str | None:
         return "Jupyter"
     if "google.colab" in sys.modules:
         return "Colab"
-    if "ipykernel" in sys.modules and "VSCODE_PID" in environ:
-        return "VS Code"
+    if "ipykernel" in sys.modules:
+        names = getattr(sys.modules["IPython"].get_ipython(), "user_ns", {})
+        if "VSCODE_PID" in environ or "__vsc_ipynb_file__" in names:
+            return "VS Code"
     return None
 
 
@@ -130,7 +137,10 @@ def _key(value: str | None) -> str | None:
 
 
 def _address(value: str) -> str:
-    parts = urlsplit(value)
+    try:
+        parts = urlsplit(value)
+    except ValueError:
+        parts = urlsplit("")
     if parts.username or parts.password:
         raise SettingsError("OPENROUTER_BASE_URL: expected an address without user or password; "
                             "put the key in OPENROUTER_API_KEY")

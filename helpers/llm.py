@@ -1,0 +1,287 @@
+"""Ask the model behind the agent: one call, answered by recordings, by the local model or by a live provider.
+
+Left out: streaming, tools, several answers to one request, and any use of what the model says.
+"""
+
+import math
+import time
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import openai
+
+from helpers import local_model
+from helpers.provider import (
+    KINDS,
+    SPENT,
+    TIMEOUT_S,
+    LLMError,
+    clear_errors,
+    most_it_costs,
+    open_client,
+    redact,
+    status_error,
+)
+from helpers.replay import ReplayMiss
+from helpers.settings import DATA, SOURCES, Settings, load_settings, on_this_machine
+from helpers.transcript import Transcript, canonical_request, request_key, tidy
+
+__all__ = ["KINDS", "SPENT", "Chat", "LLMError", "ReplayMiss", "Reply", "Usage", "clear_errors", "connect",
+           "open_client", "transcript_path"]
+
+ROLES = ("system", "user", "assistant")
+WHOLE_TURN_TOKENS = 512  # least limit for a provider that writes the whole turn, prose and fence included
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One answer: the assistant's whole turn, a begun part included.
+
+    Token counts are the source's own, 0 where it reports none; `finish_reason` is `stop`, or `length` when the
+    text was cut; `source` is `replay`, `local` or `live`; `seconds` is what the answer took when it was made.
+    """
+
+    text: str
+    prompt_tokens: int
+    completion_tokens: int
+    finish_reason: str
+    source: str
+    seconds: float
+
+
+@dataclass
+class Usage:
+    """Running totals of one `Chat`; `cost_usd` counts live calls only."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float = 0.0
+
+
+class Chat:
+    """Call it with messages, get a `Reply`. Made by `connect`."""
+
+    def __init__(self, source: str, settings: Settings, transcript: Transcript, timeout_s: float) -> None:
+        self.source, self.settings, self.transcript = source, settings, transcript
+        self.usage = Usage()
+        self._timeout_s = timeout_s
+        self._clients: dict[str, openai.OpenAI] = {}
+        self.model = local_model.model_name(settings)
+        recorded = transcript.header["model"]["name"] if transcript.header else None
+        if source == "replay" and recorded != self.model:
+            self.model = local_model.MODEL_NAME
+        if self.model == local_model.MODEL_NAME:
+            transcript.expect_model(local_model.MODEL_SHA256, local_model.MODEL_NAME)
+
+    def __call__(self, messages: Sequence[dict[str, str]], *, temperature: float = 0.0, max_tokens: int = 256,
+                 seed: int = 0, stop: str | Sequence[str] | None = None, model: str = "fast") -> Reply:
+        """Ask once. A last message of the assistant is a begun turn: the source continues it, and the reply is
+        the whole turn; a live provider is not sent it, nor the `stop` that was chosen for its continuation.
+
+        `temperature` >= 0; `max_tokens` >= 1 is the most the answer may have; `stop` ends it before any of these
+        texts; `model`, `fast` or `big`, chooses among the two live models.
+
+        Raises:
+            LLMError: no answer came; `kind` says why. ReplayMiss: it is not recorded and nobody else can answer.
+            ValueError: messages, model or numbers that mean nothing.
+        """
+        _check(messages, temperature, max_tokens, model)
+        request = canonical_request({"model": self.model, "messages": messages, "temperature": temperature,
+                                     "max_tokens": max_tokens, "seed": seed, "stop": stop})
+        source = self._route(request)
+        reply = self._live(request, model) if source == "live" else self._recorded_or_local(request, source)
+        self.usage.calls += 1
+        self.usage.prompt_tokens += reply.prompt_tokens
+        self.usage.completion_tokens += reply.completion_tokens
+        return reply
+
+    @property
+    def prefill(self) -> bool:
+        """Whether the source continues a begun assistant turn."""
+        return self.source != "live"
+
+    def describe(self) -> str:
+        """One line: which source answers, with model and date of the recording."""
+        header, name = self.transcript.header, self.transcript.path.name
+        recorded = f"nothing recorded yet in {name}" if header is None else (
+            f"{len(self.transcript.exchanges)} recorded answers of {header['model']['name']} "
+            f"({header['engine']}, {header['recorded']})")
+        live = f"the live model {self.settings.model_fast} at {self.settings.host}{self._budget()}"
+        new = (f"the local model {self.model}" if local_model.is_ready(self.settings) else live
+               if self.settings.live else "nobody: no local model is fetched and no key is set")
+        line = {"replay": f"replay: {recorded}; no network", "local": f"local: the model {self.model} on this machine",
+                "live": f"live: {live}", "auto": f"auto: {recorded}; new requests go to {new}",
+                "record": f"record: {recorded}; new requests go to the local model {self.model} and are kept"}
+        asked = self.settings.source
+        ignored = self.settings.batch and self.source == "replay" and asked not in ("auto", "replay")
+        return line[self.source] + (f" (BATCH_MODE is on, so COURSE_SOURCE={asked} is not followed)" if ignored else "")
+
+    def finish(self) -> int:
+        """End a recording: keep only the exchanges it asked for, and return their number."""
+        if self.source != "record":
+            raise ValueError(f"only a recording is finished; this chat's source is {self.source!r}")
+        return tidy(self.transcript.path)
+
+    def _route(self, request: dict[str, Any]) -> str:
+        if self.source != "auto":
+            return self.source
+        if request_key(request) in self.transcript.exchanges:
+            return "replay"
+        if local_model.is_ready(self.settings):
+            return "local"
+        return "live" if self.settings.live else "replay"  # replay then explains what is missing
+
+    def _recorded_or_local(self, request: dict[str, Any], source: str) -> Reply:
+        begun = request["messages"][-1]["content"] if request["messages"][-1]["role"] == "assistant" else ""
+        was_recorded = source == "replay" or request_key(request) in self.transcript.exchanges
+        answered_by = "replay" if source != "local" and was_recorded else "local"
+        asked = f"{self.model} on this machine"
+        started = time.perf_counter()
+        with clear_errors(self.settings, asked=asked):
+            completion = self._client(source).chat.completions.create(**request, extra_body={"cache_prompt": False})
+        seconds = time.perf_counter() - started
+        text, usage, reason = _answer(completion, self.settings, asked)
+        text = text if text.startswith(begun) else begun + text
+        extra = completion.model_extra or {}
+        return Reply(text, *usage, reason, answered_by, extra.get("seconds", seconds))
+
+    def _live(self, request: dict[str, Any], model: str) -> Reply:
+        settings = self.settings
+        request = _for_provider(request) | {"model": settings.model_big if model == "big" else settings.model_fast}
+        sent = sum(len(message["content"].encode()) + 16 for message in request["messages"])
+        most = most_it_costs(settings, sent, request["max_tokens"])
+        SPENT.check(settings, most)
+        # OpenRouter reports the cost of a call when asked to; other servers may refuse a field they do not know.
+        extra = {"usage": {"include": True}} if settings.host == "openrouter.ai" else None
+        asked = f"{request['model']} at {settings.host}"
+        started = time.perf_counter()
+        try:
+            with clear_errors(settings, asked=asked):
+                completion = self._client("live").chat.completions.create(**request, extra_body=extra)
+        except LLMError as err:
+            SPENT.usd += most if err.kind == "timeout" else 0.0  # it may have been answered, and billed, unseen
+            raise
+        seconds = time.perf_counter() - started
+        cost = _cost(completion, settings, most)
+        SPENT.usd += cost
+        self.usage.cost_usd += cost
+        text, usage, reason = _answer(completion, settings, asked)
+        return Reply(text, *usage, reason, "live", seconds)
+
+    def _client(self, source: str) -> openai.OpenAI:
+        if source not in self._clients:
+            server = local_model.serve(self.settings) if source in ("local", "record") else None
+            client = open_client(self.transcript, source="live" if source == "local" else source,
+                                 settings=self.settings, base_url=server and server.base_url,
+                                 header=server.header() if source == "record" else None, timeout_s=self._timeout_s)
+            weakref.finalize(self, client.close)
+            self._clients[source] = client
+        return self._clients[source]
+
+    def _budget(self) -> str:
+        budget = self.settings.budget_usd
+        return ", no budget set" if budget is None else f", budget ${budget:g} (${SPENT.usd:.4f} spent)"
+
+
+def connect(transcript: str | Path, *, source: str | None = None, settings: Settings | None = None,
+            timeout_s: float = TIMEOUT_S) -> Chat:
+    """A `Chat` for a notebook's name or the path of a transcript.
+
+    `source` None means: in batch `replay` (or `record`, when COURSE_SOURCE says so), else COURSE_SOURCE, by
+    default `auto`: a recorded request is replayed, a new one goes to the local model if it is fetched, else to
+    the live provider if one is set. `timeout_s` bounds one try of a call, of which there are at most four.
+
+    Raises:
+        ReplayMiss: the transcript is needed and missing, damaged, or of another model. SettingsError: a variable
+        that cannot be read. LLMError: kind `no_key` for `live` without a key.
+    """
+    settings = settings or load_settings()
+    if source is None:
+        followed = not settings.batch or settings.source == "record"
+        source = settings.source if followed else "replay"
+    if source not in SOURCES:
+        raise ValueError(f"source: expected one of {', '.join(SOURCES)}; got {source!r}")
+    if source == "live" and not settings.live:
+        raise LLMError("no_key", "the source is live, but no key is set: set OPENROUTER_API_KEY in .env "
+                       "(see .env.example), or OPENROUTER_BASE_URL to a server that needs none")
+    path = transcript_path(transcript)
+    if source in ("local", "live"):
+        return Chat(source, settings, Transcript(path), timeout_s)
+    return Chat(source, settings, Transcript.load(path, missing_ok=source != "replay", repair=source == "record"),
+                timeout_s)
+
+
+def transcript_path(transcript: str | Path) -> Path:
+    """The file for a notebook's name; a path, which ends in .jsonl, is kept.
+
+    >>> transcript_path("00_start_here").name, transcript_path("my/own.jsonl").parts
+    ('00_start_here.jsonl', ('my', 'own.jsonl'))
+    """
+    path = Path(transcript)
+    if path.suffix == ".jsonl":
+        return path
+    if path.name != str(transcript) or not path.name:
+        raise ValueError(f"transcript: expected a notebook's name or a path ending in .jsonl; got {str(transcript)!r}")
+    return DATA / "transcripts" / f"{path.name}.jsonl"
+
+
+def _check(messages: Sequence[dict[str, str]], temperature: float, max_tokens: int, model: str) -> None:
+    for i, message in enumerate(messages):
+        if message.get("role") not in ROLES or not isinstance(message.get("content"), str):
+            raise ValueError(f"messages[{i}]: expected a role of {', '.join(ROLES)} and a text, got {message!r}")
+    if not messages:
+        raise ValueError("messages: expected at least one, got none")
+    if not 0 <= temperature < math.inf:
+        raise ValueError(f"temperature: expected 0 or more, got {temperature!r}")
+    if max_tokens < 1:
+        raise ValueError(f"max_tokens: expected 1 or more, got {max_tokens!r}")
+    if model not in ("fast", "big"):
+        raise ValueError(f"model: expected fast or big, got {model!r}")
+
+
+def _for_provider(request: dict[str, Any]) -> dict[str, Any]:
+    """The request without a begun turn, and then without what was chosen for its continuation."""
+    if request["messages"][-1]["role"] != "assistant":
+        return request if request["stop"] else {name: value for name, value in request.items() if name != "stop"}
+    return {**{name: value for name, value in request.items() if name != "stop"},
+            "messages": request["messages"][:-1], "max_tokens": max(request["max_tokens"], WHOLE_TURN_TOKENS)}
+
+
+def _answer(completion: Any, settings: Settings, asked: str) -> tuple[str, tuple[int, int], str]:
+    """Text, token counts and finish reason of a completion, or the LLMError that says what it is instead."""
+    error = getattr(completion, "error", None)
+    if isinstance(error, dict):  # some providers send their failures with status 200
+        code = error.get("code")
+        raise status_error(code if isinstance(code, int) else 500, str(error.get("message", "")), settings, asked)
+    choices = getattr(completion, "choices", None)
+    message = getattr(choices[0], "message", None) if isinstance(choices, list) and choices else None
+    if message is None:
+        raise LLMError("bad_response", f"{asked}: expected a completion with a message, got "
+                       f"{redact(str(completion), settings)[:120]!r}. Check OPENROUTER_BASE_URL and the model's name.")
+    reason, text = choices[0].finish_reason, message.content
+    if text is not None and not isinstance(text, str):
+        raise LLMError("bad_response", f"{asked}: expected text, got content of type {type(text).__name__}")
+    if not (text or "").strip():
+        why = {"content_filter": "the answer was filtered by the provider",
+               "length": "the tokens allowed were used up before any text: allow more"}.get(
+                   reason, f"finish reason {reason}")
+        raise LLMError("empty", f"{asked}: the answer holds no text; {why}")
+    usage = completion.usage
+    counts = (getattr(usage, "prompt_tokens", None) or 0, getattr(usage, "completion_tokens", None) or 0)
+    return text, counts, reason or "stop"
+
+
+def _cost(completion: Any, settings: Settings, most: float) -> float:
+    """US dollars of a live call: what the provider reports, else its tokens at COURSE_PRICE_USD, else the most."""
+    usage = getattr(completion, "usage", None)
+    reported = getattr(usage, "cost", None)
+    if isinstance(reported, int | float) and 0 <= reported < math.inf:
+        return float(reported)
+    tokens = getattr(usage, "total_tokens", None)
+    if not isinstance(tokens, int):
+        return most
+    return 0.0 if on_this_machine(settings.base_url) else tokens * settings.price_usd / 1e6
