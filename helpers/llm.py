@@ -14,20 +14,12 @@ from typing import Any
 import openai
 
 from helpers import local_model
-from helpers.provider import (
-    KINDS,
-    SPENT,
-    TIMEOUT_S,
-    LLMError,
-    clear_errors,
-    most_it_costs,
-    open_client,
-    redact,
-    status_error,
-)
+from helpers.completion import ask, cost, read_answer
+from helpers.provider import KINDS, SPENT, TIMEOUT_S, LLMError, clear_errors, most_it_costs, open_client
 from helpers.replay import ReplayMiss
-from helpers.settings import DATA, SOURCES, Settings, load_settings, on_this_machine
-from helpers.transcript import Transcript, canonical_request, request_key, tidy
+from helpers.request_key import canonical_request, request_key
+from helpers.settings import DATA, SOURCES, Settings, load_settings
+from helpers.transcript import Transcript, tidy
 
 __all__ = ["KINDS", "SPENT", "Chat", "LLMError", "ReplayMiss", "Reply", "Usage", "clear_errors", "connect",
            "open_client", "transcript_path"]
@@ -142,12 +134,11 @@ class Chat:
         asked = f"{self.model} on this machine"
         started = time.perf_counter()
         with clear_errors(self.settings, asked=asked):
-            completion = self._client(source).chat.completions.create(**request, extra_body={"cache_prompt": False})
+            completion = ask(self._client(source), request | {"cache_prompt": False})
         seconds = time.perf_counter() - started
-        text, usage, reason = _answer(completion, self.settings, asked)
+        text, usage, reason = read_answer(completion, self.settings, asked)
         text = text if text.startswith(begun) else begun + text
-        extra = completion.model_extra or {}
-        return Reply(text, *usage, reason, answered_by, extra.get("seconds", seconds))
+        return Reply(text, *usage, reason, answered_by, completion.get("seconds", seconds))
 
     def _live(self, request: dict[str, Any], model: str) -> Reply:
         settings = self.settings
@@ -156,20 +147,20 @@ class Chat:
         most = most_it_costs(settings, sent, request["max_tokens"])
         SPENT.check(settings, most)
         # OpenRouter reports the cost of a call when asked to; other servers may refuse a field they do not know.
-        extra = {"usage": {"include": True}} if settings.host == "openrouter.ai" else None
+        extra = {"usage": {"include": True}} if settings.host == "openrouter.ai" else {}
         asked = f"{request['model']} at {settings.host}"
         started = time.perf_counter()
         try:
             with clear_errors(settings, asked=asked):
-                completion = self._client("live").chat.completions.create(**request, extra_body=extra)
+                completion = ask(self._client("live"), request | extra)
         except LLMError as err:
             SPENT.usd += most if err.kind == "timeout" else 0.0  # it may have been answered, and billed, unseen
             raise
         seconds = time.perf_counter() - started
-        cost = _cost(completion, settings, most)
-        SPENT.usd += cost
-        self.usage.cost_usd += cost
-        text, usage, reason = _answer(completion, settings, asked)
+        paid = cost(completion, settings, most)
+        SPENT.usd += paid
+        self.usage.cost_usd += paid
+        text, usage, reason = read_answer(completion, settings, asked)
         return Reply(text, *usage, reason, "live", seconds)
 
     def _client(self, source: str) -> openai.OpenAI:
@@ -249,39 +240,3 @@ def _for_provider(request: dict[str, Any]) -> dict[str, Any]:
         return request if request["stop"] else {name: value for name, value in request.items() if name != "stop"}
     return {**{name: value for name, value in request.items() if name != "stop"},
             "messages": request["messages"][:-1], "max_tokens": max(request["max_tokens"], WHOLE_TURN_TOKENS)}
-
-
-def _answer(completion: Any, settings: Settings, asked: str) -> tuple[str, tuple[int, int], str]:
-    """Text, token counts and finish reason of a completion, or the LLMError that says what it is instead."""
-    error = getattr(completion, "error", None)
-    if isinstance(error, dict):  # some providers send their failures with status 200
-        code = error.get("code")
-        raise status_error(code if isinstance(code, int) else 500, str(error.get("message", "")), settings, asked)
-    choices = getattr(completion, "choices", None)
-    message = getattr(choices[0], "message", None) if isinstance(choices, list) and choices else None
-    if message is None:
-        raise LLMError("bad_response", f"{asked}: expected a completion with a message, got "
-                       f"{redact(str(completion), settings)[:120]!r}. Check OPENROUTER_BASE_URL and the model's name.")
-    reason, text = choices[0].finish_reason, message.content
-    if text is not None and not isinstance(text, str):
-        raise LLMError("bad_response", f"{asked}: expected text, got content of type {type(text).__name__}")
-    if not (text or "").strip():
-        why = {"content_filter": "the answer was filtered by the provider",
-               "length": "the tokens allowed were used up before any text: allow more"}.get(
-                   reason, f"finish reason {reason}")
-        raise LLMError("empty", f"{asked}: the answer holds no text; {why}")
-    usage = completion.usage
-    counts = (getattr(usage, "prompt_tokens", None) or 0, getattr(usage, "completion_tokens", None) or 0)
-    return text, counts, reason or "stop"
-
-
-def _cost(completion: Any, settings: Settings, most: float) -> float:
-    """US dollars of a live call: what the provider reports, else its tokens at COURSE_PRICE_USD, else the most."""
-    usage = getattr(completion, "usage", None)
-    reported = getattr(usage, "cost", None)
-    if isinstance(reported, int | float) and 0 <= reported < math.inf:
-        return float(reported)
-    tokens = getattr(usage, "total_tokens", None)
-    if not isinstance(tokens, int):
-        return most
-    return 0.0 if on_this_machine(settings.base_url) else tokens * settings.price_usd / 1e6

@@ -13,16 +13,8 @@ from typing import Any
 import httpx2
 import numpy as np
 
-from helpers.transcript import (
-    ReplayMiss,
-    Transcript,
-    TranscriptError,
-    canonical_request,
-    provenance,
-    request_key,
-    start_recording,
-    tidy,
-)
+from helpers.request_key import canonical_request, request_key
+from helpers.transcript import ReplayMiss, Transcript, TranscriptError, provenance, start_recording, tidy
 
 __all__ = ["ReplayMiss", "ReplayTransport", "Transcript", "TranscriptError", "canonical_request", "miss_message",
            "provenance", "request_key", "start_recording", "tidy"]

@@ -10,7 +10,6 @@ vectors (float32, base64) and token count; and the seconds it took when it was m
 """
 
 import contextlib
-import hashlib
 import json
 import os
 from collections.abc import Iterable
@@ -19,9 +18,9 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from helpers.request_key import canonical_request, compact_json, digest, request_key
+
 FORMAT = 1
-# Fields that say how an answer travels, not what it says; anything else that is not in the key is refused.
-TRANSPORT_FIELDS = {"cache_prompt", "encoding_format", "stream", "usage", "user"}
 RESPONSE_FIELDS = {"chat": {"completion_tokens", "finish_reason", "prompt_tokens", "seconds", "text"},
                    "embeddings": {"prompt_tokens", "seconds", "vectors"}}
 
@@ -32,46 +31,6 @@ class ReplayMiss(Exception):
 
 class TranscriptError(ReplayMiss):
     """A transcript cannot be read or trusted; the message names file, line and what to do."""
-
-
-def canonical_request(request: dict[str, Any]) -> dict[str, Any]:
-    """The one form of a request that its key is computed from.
-
-    A chat keeps `model`, `messages` (role and content), `temperature` (float, 1.0 when missing),
-    `max_tokens`, `seed` and `stop` (a list; one string becomes a list of one); an embedding request keeps `model`,
-    `input` (a list) and `dimensions`. Text is taken as it is, to the last blank.
-
-    Raises:
-        ValueError: a field that may change the answer but is not part of the key.
-
-    >>> canonical_request({"model": "m", "input": "one"})
-    {'dimensions': None, 'input': ['one'], 'model': 'm'}
-    """
-    rest = {name: value for name, value in request.items() if name not in TRANSPORT_FIELDS}
-    if "input" in rest:
-        texts = rest.pop("input")
-        form = {"dimensions": rest.pop("dimensions", None), "input": [texts] if isinstance(texts, str) else list(texts)}
-    else:
-        messages, stop = rest.pop("messages"), rest.pop("stop", None)
-        form = {"max_tokens": rest.pop("max_tokens", None),
-                "messages": [{"content": m["content"], "role": m["role"]} for m in messages]}
-        form |= {"seed": rest.pop("seed", None), "stop": [stop] if isinstance(stop, str) else list(stop or ()),
-                 "temperature": float(rest.pop("temperature", 1.0))}
-    form["model"] = rest.pop("model")
-    if rest:
-        raise ValueError(f"a recorded request has no field {', '.join(sorted(rest))}: it could change the answer, "
-                         "and the key would not show it")
-    return dict(sorted(form.items()))
-
-
-def request_key(request: dict[str, Any]) -> str:
-    """SHA-256, 64 hexadecimal digits, of the canonical request as compact UTF-8 JSON with sorted keys.
-
-    >>> one = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "temperature": 0, "stop": "x"}
-    >>> request_key(one) == request_key(one | {"temperature": 0.0, "stop": ["x"]})
-    True
-    """
-    return _digest(canonical_request(request))
 
 
 def provenance(name: str, *, file: str | None = None, sha256: str | None = None, engine: str = "",
@@ -139,7 +98,7 @@ class Transcript:
             raise TranscriptError(f"{self.path.name}: its answers were recorded with {_short(self.header)}, this one "
                                   f"would come from {_short(header)}. Delete the file to record all of it anew.")
         exchange = {"request": canonical_request(request), "response": dict(sorted(response.items()))}
-        key = _digest(exchange["request"])
+        key = request_key(request)
         new = [_line(header)] if self.header is None else []
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("ab") as file:
@@ -194,12 +153,8 @@ def tidy(path: Path, used: Iterable[str] | None = None) -> int:
     return len(keys)
 
 
-def _digest(canonical: dict[str, Any]) -> str:
-    return hashlib.sha256(_line(canonical)[:-1].encode()).hexdigest()
-
-
 def _line(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False) + "\n"
+    return compact_json(value) + "\n"
 
 
 def _lines(path: Path) -> list[str]:
@@ -238,7 +193,7 @@ def _exchange(path: Path, number: int, line: str) -> tuple[str, dict[str, Any]]:
         whole = False
     if not whole:
         raise TranscriptError(f"{path.name}, line {number}: damaged, expected one recorded exchange. {_ways(path)}")
-    if _digest(request) != key:
+    if digest(request) != key:
         raise TranscriptError(f"{path.name}, line {number}: the request does not belong to its key: the line was "
                               f"edited. {_ways(path)}")
     return key, exchange
