@@ -1,0 +1,162 @@
+"""Execute several notebooks side by side, each in a fresh kernel, and say how far they are.
+
+Left out: what happens inside one notebook (`fresh_kernel.py`, imported only by the worker processes, because
+papermill takes seconds to import) and the pages written about it (`report.py`).
+"""
+
+import io
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+
+from helpers.progress import Progress
+
+# Every kernel that executes or re-checks a notebook starts with these, so that two runs print the same bytes.
+# The names of source files in warnings, hash order, time zone, progress bars, line width and the order in which
+# parallel threads add numbers would differ otherwise.
+KERNEL_ENVIRONMENT = {
+    "PYTHONHASHSEED": "0", "IPYKERNEL_CELL_NAME": "<cell>", "TZ": "UTC", "TQDM_DISABLE": "1",
+    "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "COLUMNS": "80", "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+}
+KERNEL_WITHOUT = ("MPLBACKEND", "JPY_SESSION_NAME", "JPY_PARENT_PID", "VSCODE_PID")
+SOURCES = ("replay", "live", "record")
+DEFAULT_PROCESSES = min(2, os.cpu_count() or 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One notebook to execute into the folder `output`. `cell_timeout_s` None is no limit for a cell."""
+
+    notebook: Path
+    output: Path
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    source: str = "replay"
+    cell_timeout_s: int | None = 600
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """What became of one notebook; `problem` names the cell and the error when it did not pass."""
+
+    name: str
+    passed: bool
+    seconds: float
+    problem: str = ""
+
+
+def kernel_environment(source: str = "replay", base: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment a kernel starts with: `base` (this process's by default) with KERNEL_ENVIRONMENT.
+
+    `source` says who answers the notebook's model calls. "replay" is batch mode: recorded answers, no network.
+
+    >>> environment = kernel_environment(base={"MPLBACKEND": "agg", "HOME": "/home/me"})
+    >>> environment["HOME"], environment["BATCH_MODE"], "MPLBACKEND" in environment
+    ('/home/me', 'true', False)
+    """
+    if source not in SOURCES:
+        raise ValueError(f"expected one of {', '.join(SOURCES)} as source, got {source!r}")
+    kept = {name: value for name, value in (os.environ if base is None else base).items()
+            if name not in KERNEL_WITHOUT}
+    batch = "true" if source == "replay" else "false"
+    return kept | KERNEL_ENVIRONMENT | {"BATCH_MODE": batch, "COURSE_SOURCE": source}
+
+
+def execute_all(jobs: Sequence[Job], *, processes: int = DEFAULT_PROCESSES,
+                progress: Progress | None = None) -> list[Run]:
+    """Execute `jobs`, at most `processes` at a time, and return what became of each, in the same order.
+
+    A worker process that dies costs its notebook, not the others. However this ends, no child is left behind.
+    """
+    if processes < 1:
+        raise ValueError(f"expected at least one process, got {processes}; leave out -j or give a larger number")
+    progress = progress or Progress(len(jobs), io.StringIO())
+    waiting, runs = list(range(len(jobs)))[::-1], {}
+    workers = [_Worker() for _ in range(min(processes, len(jobs)))]
+    try:
+        while len(runs) < len(jobs):
+            for worker in workers:
+                if worker.number is None and waiting:
+                    worker.give(number := waiting.pop(), jobs[number])
+                    progress.cell(jobs[number].notebook.stem, 0, 0)
+            busy = {worker.pipe: worker for worker in workers if worker.number is not None}
+            for pipe in wait(busy, timeout=1.0):
+                number, message = busy[pipe].number, busy[pipe].read(jobs)
+                if isinstance(message, Run):
+                    runs[number] = message
+                    progress.done(message.name, passed=message.passed, seconds=message.seconds)
+                else:
+                    progress.cell(jobs[number].notebook.stem, *message)
+            progress.tick()
+    finally:
+        for worker in workers:
+            worker.stop()
+    return [runs[number] for number in range(len(jobs))]
+
+
+class _Worker:
+    """A process that executes one notebook after another; `number` is that of its job, or None when idle."""
+
+    def __init__(self) -> None:
+        self.number: int | None = None
+        self._start()
+
+    def _start(self) -> None:
+        spawn = multiprocessing.get_context("spawn")  # a fork would copy locks held by other threads
+        self.pipe, theirs = spawn.Pipe()
+        self.process = spawn.Process(target=_serve, args=(theirs,), daemon=True)
+        self.process.start()
+        theirs.close()  # so that the death of the process is seen as the end of the pipe
+
+    def give(self, number: int, job: Job) -> None:
+        self.number, self.begun = number, time.perf_counter()
+        self.pipe.send(job)
+
+    def read(self, jobs: Sequence[Job]) -> "Run | tuple[int, int]":
+        try:
+            message = self.pipe.recv()
+        except (EOFError, ConnectionResetError):
+            self.process.join()
+            message = Run(name=jobs[self.number].notebook.stem, passed=False,
+                          seconds=time.perf_counter() - self.begun,
+                          problem=f"the process executing it ended with exit code {self.process.exitcode}")
+            self._start()
+        if isinstance(message, Run):
+            self.number = None
+        return message
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.join(timeout=10)
+        if self.process.is_alive():
+            self.process.kill()
+            self.process.join()
+        self.pipe.close()
+
+
+def _serve(pipe: Connection) -> None:
+    """The life of a worker process: take a job, execute it, send what became of it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent too, which then ends its workers
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # an exception, so that the kernel is shut down as well
+    sys.modules["rfc3987_syntax"] = None  # jsonschema builds a grammar with it, two seconds that nothing here uses
+    from helpers.fresh_kernel import execute_one
+    while True:
+        try:
+            job = pipe.recv()
+        except EOFError:  # the parent is gone
+            return
+        environment = kernel_environment(job.source)
+        os.environ.clear()
+        os.environ.update(environment)
+        begun = time.perf_counter()
+        try:
+            run = execute_one(job, lambda number, cells: pipe.send((number, cells)))
+        except Exception as error:  # reported as this notebook's failure; the others still run
+            run = Run(name=job.notebook.stem, passed=False, seconds=time.perf_counter() - begun,
+                      problem=f"{type(error).__name__}: {error}")
+        pipe.send(run)
