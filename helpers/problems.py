@@ -206,7 +206,7 @@ def _checked(where: str, record: dict, name: str) -> dict[str, object]:
 def _tree(code: str, mode: str) -> ast.AST | None:
     try:
         return ast.parse(code, mode=mode)
-    except (SyntaxError, ValueError):  # ValueError: a null byte
+    except (SyntaxError, ValueError):  # ValueError: a null byte, before Python 3.11.4
         return None
 
 
