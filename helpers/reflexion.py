@@ -1,0 +1,142 @@
+"""The Reflexion loop: a model writes code, tests judge it, the failing tests go back, it tries again.
+
+Source: Shinn et al. 2023 (arXiv:2303.11366), programming runs. Left out: verbal self-reflection by a second model
+call (the failing tests with their actual values take its place), self-written tests, and a scratchpad.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from helpers.code_blocks import extract_code
+from helpers.llm import LLMError, Reply
+from helpers.problems import Problem
+from helpers.prompts import LESSON_FORMATS, MAX_TOKENS, STOP, Message, failing_tests, retry_messages, task_messages
+from helpers.sandbox import TestReport, run_tests
+
+__all__ = ["ARMS", "Attempt", "Episode", "Memory", "extract_code", "solve"]
+
+# Ways of spending attempts. The first attempt is the same in all of them (temperature 0), so that they differ
+# only in what comes after a failure; retries without any change would repeat it, hence the temperature.
+ARMS: dict[str, dict] = {
+    "single attempt": {"iterations": 1},
+    "plain retry": {"iterations": 3, "feedback": False, "retry_temperature": 0.6},
+    "Reflexion": {"iterations": 3, "retry_temperature": 0.6},
+    "Reflexion, temperature 0": {"iterations": 3},
+}
+
+
+class Memory(Protocol):
+    """What the loop asks of a memory; `helpers.memory.VectorMemory` answers it."""
+
+    def search(self, query: str, k: int = 3, *, exclude: str = ...) -> list: ...
+    def add(self, spec: str, text: str, *, code: str = "", source: str = "", family: str = "") -> int: ...
+    def record(self, episode_id: str, ids: list, outcome: str) -> None: ...
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One answer of the model with what the tests said; `verdict` is passed, failed or unsupported."""
+
+    messages: tuple[Message, ...]
+    temperature: float
+    seed: int
+    reply: Reply
+    code: str
+    report: TestReport
+
+    @property
+    def verdict(self) -> str:
+        if self.report.passed:
+            return "passed"
+        missed = {result.status for result in self.report.results} - {"passed"}
+        return "unsupported" if missed == {"unsupported"} else "failed"
+
+
+@dataclass(frozen=True)
+class Episode:
+    """Everything one problem's attempts left behind; the receipt from which it can be replayed.
+
+    `outcome` is `success` (an attempt passed every test), `failure`, `unsupported` (no attempt failed by anything
+    but what the sandbox cannot run) or `infrastructure` (the model could not be asked; `error` says why).
+    Tokens are sums over attempts, seconds those the answers took when they were made.
+    """
+
+    problem: str
+    attempts: tuple[Attempt, ...]
+    outcome: str
+    retrieved: tuple = ()
+    error: str = ""
+
+    @property
+    def prompt_tokens(self) -> int:
+        return sum(attempt.reply.prompt_tokens for attempt in self.attempts)
+
+    @property
+    def completion_tokens(self) -> int:
+        return sum(attempt.reply.completion_tokens for attempt in self.attempts)
+
+    @property
+    def seconds(self) -> float:
+        return sum(attempt.reply.seconds for attempt in self.attempts)
+
+    @property
+    def lesson(self) -> str:
+        """What the loop learnt, in one line: the status, and the newest diagnosis when an attempt failed."""
+        if not self.attempts:
+            return ""
+        last, failed = self.attempts[-1], [a for a in self.attempts if a.verdict != "passed"]
+        status = f"{self.outcome} after {len(self.attempts)} attempt{'s' * (len(self.attempts) != 1)}"
+        passed = f"{sum(r.status == 'passed' for r in last.report.results)} of {len(last.report.results)} tests pass"
+        diagnosis = f"; before, {failing_tests(failed[-1].report)}" if failed else ""
+        return f"{status}, {passed}{diagnosis}"
+
+
+def solve(problem: Problem, chat: Callable[..., Reply], *, iterations: int = 3, memory: Memory | None = None,
+          k: int = 3, lesson_format: str = "worked_example", seed: int = 0, feedback: bool = True,
+          temperature: float = 0.0, retry_temperature: float | None = None) -> Episode:
+    """Let `chat` try `problem` up to `iterations` times, stopping at the first attempt that passes every test.
+
+    With `feedback` the failing tests and their actual values go back to the model; without, it is asked the same
+    again. The first attempt runs at `temperature`, the others at `retry_temperature` (default: the same).
+    `seed` picks the draw; at temperature 0 nothing is drawn and the request carries seed 0. With a `memory`, the
+    `k` most similar lessons of other problems open the conversation. A failed call ends the episode as
+    `infrastructure`. Errors: `ValueError` for a problem without tests, fewer than one iteration, an unknown lesson
+    format; `ReplayMiss` when a recorded answer is missing.
+    """
+    if not problem.tests:
+        raise ValueError(f"problem {problem.id!r} has no tests; expected at least one, or nothing could be said of it")
+    if iterations < 1:
+        raise ValueError(f"expected at least one iteration, got {iterations}")
+    if lesson_format not in LESSON_FORMATS:
+        raise ValueError(f"expected a lesson format out of {', '.join(LESSON_FORMATS)}; got {lesson_format!r}")
+    hits = tuple(memory.search(problem.text, k, exclude=problem.id)) if memory is not None else ()
+    first = messages = task_messages(problem, [hit.lesson for hit in hits], lesson_format)
+    attempts: list[Attempt] = []
+    for number in range(iterations):
+        heat = temperature if number == 0 or retry_temperature is None else retry_temperature
+        try:
+            attempts.append(attempt(problem, chat, messages, temperature=heat,
+                                    seed=1000 * seed + number if heat > 0 else 0))
+        except LLMError as error:
+            return Episode(problem.id, tuple(attempts), "infrastructure", hits, f"{error.kind}: {error}")
+        if attempts[-1].verdict == "passed":
+            break
+        if feedback:
+            messages = retry_messages(problem, first, attempts[-1].code, attempts[-1].report)
+    return Episode(problem.id, tuple(attempts), _outcome(attempts), hits)
+
+
+def attempt(problem: Problem, chat: Callable[..., Reply], messages: list[Message], *, temperature: float = 0.0,
+            seed: int = 0) -> Attempt:
+    """Ask once, extract the code, run the tests."""
+    reply = chat(messages, temperature=temperature, max_tokens=MAX_TOKENS, seed=seed, stop=list(STOP))
+    code = extract_code(reply.text, problem.entry_point)
+    return Attempt(tuple(messages), temperature, seed, reply, code, run_tests(code, problem.tests))
+
+
+def _outcome(attempts: list[Attempt]) -> str:
+    verdicts = {attempt.verdict for attempt in attempts}
+    return "success" if "passed" in verdicts else "unsupported" if verdicts == {"unsupported"} else "failure"
