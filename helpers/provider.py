@@ -97,6 +97,8 @@ def open_client(transcript: Transcript | None, *, source: str, settings: Setting
     if source == "replay":
         transport = ReplayTransport(transcript)
     elif source in ("auto", "record"):
+        if source == "record":
+            transcript.expect_provenance(header)
         transport = ReplayTransport(transcript, upstream=httpx2.HTTPTransport(),
                                     header=header if source == "record" else None)
     url = base_url or settings.base_url

@@ -39,8 +39,12 @@ class ReplayTransport(httpx2.BaseTransport):
         self._noted: set[str] = set()
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        asked = json.loads(request.read())
-        key = request_key(asked)
+        try:
+            asked = json.loads(request.read())
+            key = request_key(asked)
+        except (ValueError, KeyError) as err:
+            raise ReplayMiss(f"{self.transcript.path.name}: {request.url.path} was asked what no transcript can "
+                             f"answer: {err}") from err
         if key not in self.transcript.exchanges:
             if self.upstream is None:
                 raise ReplayMiss(miss_message(self.transcript, canonical_request(asked)))
@@ -109,7 +113,7 @@ def first_difference(recorded: dict[str, Any], asked: dict[str, Any]) -> str:
     >>> first_difference({"seed": 0, "messages": []}, {"seed": 1, "messages": []})
     'seed: recorded 0, asked 1'
     """
-    for name in sorted(asked.keys() & recorded.keys(), key=lambda name: name in ("messages", "input")):
+    for name in sorted(asked.keys() & recorded.keys(), key=lambda name: (name in ("messages", "input"), name)):
         old, new = recorded[name], asked[name]
         if old == new:
             continue

@@ -4,6 +4,8 @@ Left out: profiles, several `.env` files, writing anything back. `os.environ` is
 that a key in `.env` does not leak into the processes a notebook starts.
 """
 
+import contextlib
+import ipaddress
 import math
 import os
 import sys
@@ -62,7 +64,9 @@ def on_this_machine(url: str) -> bool:
     (True, False)
     """
     host = urlsplit(url).hostname or ""
-    return host in ("localhost", "::1") or host.startswith("127.")
+    with contextlib.suppress(ValueError):  # a name, not a number
+        return ipaddress.ip_address(host).is_loopback
+    return host == "localhost"
 
 
 def load_settings() -> Settings:
@@ -101,7 +105,8 @@ def front_end(environ: Mapping[str, str]) -> str | None:
     if "google.colab" in sys.modules:
         return "Colab"
     if "ipykernel" in sys.modules:
-        names = getattr(sys.modules["IPython"].get_ipython(), "user_ns", {})
+        shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+        names = getattr(shell, "user_ns", {})
         if "VSCODE_PID" in environ or "__vsc_ipynb_file__" in names:
             return "VS Code"
     return None

@@ -88,15 +88,19 @@ class Transcript:
                 f"{self.path.name}, line 1: expected answers of {name} (SHA-256 {sha256[:12]}…), but they were "
                 f"recorded from {model['name']} (SHA-256 {str(model['sha256'])[:12]}…). {_ways(self.path)}")
 
+    def expect_provenance(self, header: dict[str, Any]) -> None:
+        """Refuse to mix answers: `header` says another model, engine or settings than the file (dates may differ)."""
+        if {**header, "recorded": ""} != {**(self.header or header), "recorded": ""}:
+            raise TranscriptError(f"{self.path.name}: its answers were recorded with {_short(self.header)}, this one "
+                                  f"would come from {_short(header)}. Delete the file to record all of it anew.")
+
     def append(self, request: dict[str, Any], response: dict[str, Any], header: dict[str, Any]) -> None:
         """Add one exchange to the file at once; the first one writes `header` before it.
 
         Raises:
-            TranscriptError: `header` says another model, engine or settings than the file.
+            TranscriptError: `header` is not the file's (see `expect_provenance`).
         """
-        if {**header, "recorded": ""} != {**(self.header or header), "recorded": ""}:
-            raise TranscriptError(f"{self.path.name}: its answers were recorded with {_short(self.header)}, this one "
-                                  f"would come from {_short(header)}. Delete the file to record all of it anew.")
+        self.expect_provenance(header)
         exchange = {"request": canonical_request(request), "response": dict(sorted(response.items()))}
         key = request_key(request)
         new = [_line(header)] if self.header is None else []
