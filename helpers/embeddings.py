@@ -1,10 +1,11 @@
 """Turn texts into unit vectors by counting their words: a bag of words and its TF-IDF weighting.
 
 Left out: word order, meaning, stemming, spelling, and sparse matrices; a matrix of n texts by d words is dense.
-`MiniLM` and `OpenAIEmbedder`, which follow the same protocol, live in `helpers.neural_embeddings`.
+`MiniLM` and `OpenAIEmbedder` follow the same protocol; they live in modules of their own.
 """
 
 import hashlib
+import importlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
@@ -14,10 +15,13 @@ import numpy as np
 from helpers.tokenise import ENGLISH_STOP_WORDS, NEGATIONS, TOKENISER_VERSION, tokens
 
 if TYPE_CHECKING:
-    from helpers.neural_embeddings import MiniLM, OpenAIEmbedder
+    from helpers.neural_embeddings import MiniLM
+    from helpers.openai_embedder import OpenAIEmbedder
 
 __all__ = ["ENGLISH_STOP_WORDS", "NEGATIONS", "BagOfWords", "Embedder", "MiniLM", "OpenAIEmbedder",
            "TfidfBagOfWords", "check_texts", "tokens", "unit_rows"]
+
+_ELSEWHERE = {"MiniLM": "helpers.neural_embeddings", "OpenAIEmbedder": "helpers.openai_embedder"}
 
 
 @runtime_checkable
@@ -243,7 +247,7 @@ def _digest(values: Sequence[object]) -> str:
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("MiniLM", "OpenAIEmbedder"):  # looked up late: this module is imported by that one
-        from helpers import neural_embeddings
-        return getattr(neural_embeddings, name)
+    # Looked up late: those modules import this one, and not every reader needs what they import.
+    if name in _ELSEWHERE:
+        return getattr(importlib.import_module(_ELSEWHERE[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

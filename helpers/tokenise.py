@@ -30,9 +30,9 @@ _INVISIBLE = re.compile("[\u00ad\u034f\u061c\u180b-\u180f\u200c-\u200f\u202a-\u2
                         "\ufeff\U000e0000-\U000e01ef]")
 _SAME_SIGN = str.maketrans({"’": "'", "ʼ": "'", "＇": "'", "−": "-", "≤": "<=", "≥": ">=", "≠": "!=", "×": "*",
                             "÷": "/"})
-_NOT = re.compile(r"\b(can|won|shan)'t\b|\b(can)not\b|(?<=\w)n't\b")
-_WHOLE = {"can": "can", "won": "will", "shan": "shall"}
-_HYPHEN = re.compile(r"(?<=[^\W\d_]{2})-(?=[^\W\d_]{2})")  # near-duplicate, but not n-1, a-b or -1
+_NOT = re.compile(r"(?:\b(ca|wo|sha))?n't\b")  # isn't, can't, but not the n'th
+_WHOLE = {"ca": "can", "wo": "will", "sha": "shall"}
+_HYPHEN = re.compile(r"-(?<=[^\W\d_]{2}-)(?=[^\W\d_]{2})")  # near-duplicate, but not n-1, a-b or -1
 _OPERATORS = r"\*\*|//|<<|>>|[=!<>]=|->|:=|[-+*/%<>=&|^~@$]"
 
 
@@ -41,7 +41,8 @@ def _token_pattern() -> re.Pattern[str]:
     # `\w` leaves out the marks that Hindi, Arabic or Vietnamese put on a letter; without them a word breaks there.
     marks = "".join(chr(code) for code in range(0x300, 0x1F000) if unicodedata.category(chr(code))[0] == "M")
     letter = rf"[^\W_{_UNSPACED}]"
-    return re.compile(rf"\d++(?:\.\d++)++"                               # 3.14
+    return re.compile(r"[a-z]++(?![0-9]|[^\x00-\x7f])"                     # most words, by the shortest way
+                      r"|\d++(?:\.\d++)++"                                # 3.14
                       rf"|(?P<unspaced>[{_UNSPACED}]+)"                  # 最大値
                       rf"|{letter}(?:{letter}++|[{marks}]++)*+"          # largest, x2, élève
                       rf"|{_OPERATORS}|(?P<sign>[^\w\s\x00-\x7f])")      # <=, €
@@ -62,7 +63,7 @@ def tokens(text: str) -> list[str]:
         raise TypeError(f"tokens: expected a str, got {type(text).__name__}; call it once a text")
     text = unicodedata.normalize("NFC", _INVISIBLE.sub("", text)).casefold()
     text = unicodedata.normalize("NFC", text).translate(_SAME_SIGN)  # folding case can take a letter apart again
-    text = _NOT.sub(lambda found: _WHOLE.get(found[1] or found[2], "") + " not", text)
+    text = _NOT.sub(lambda found: _WHOLE.get(found[1], "") + " not", text.replace("cannot", "can not"))
     words: list[str] = []
     for found in _token_pattern().finditer(_HYPHEN.sub(" ", text)):
         piece = found[0]
