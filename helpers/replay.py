@@ -61,7 +61,7 @@ class ReplayTransport(httpx2.BaseTransport):
         begun = time.perf_counter()
         response = self.upstream.handle_request(request)
         response.read()
-        answer = _recordable(response, "embeddings" if "input" in asked else "chat")
+        answer = _recordable(response, len(canonical_request(asked).get("input", ())))
         if self.header is not None and answer is not None:
             answer["seconds"] = round(time.perf_counter() - begun, 3)
             self.transcript.append(asked, answer, self.header)
@@ -133,15 +133,18 @@ def first_difference(recorded: dict[str, Any], asked: dict[str, Any]) -> str:
     return "nothing"
 
 
-def _recordable(response: httpx2.Response, kind: str) -> dict[str, Any] | None:
-    """What is kept of an answer, without its seconds; None for an error or an empty answer."""
+def _recordable(response: httpx2.Response, n_texts: int) -> dict[str, Any] | None:
+    """What is kept of an answer, without its seconds; None for an error or an empty answer.
+
+    `n_texts` is how many texts were to be embedded, 0 for a chat.
+    """
     try:
         body = response.json()
         usage = body.get("usage") or {}
-        if kind == "embeddings":
+        if n_texts:
             vectors = [_base64(item["embedding"]) for item in sorted(body["data"], key=lambda item: item["index"])]
             answer = {"vectors": vectors, "prompt_tokens": usage.get("prompt_tokens", 0)}
-            return answer if response.status_code == 200 and all(vectors) and vectors else None
+            return answer if response.status_code == 200 and all(vectors) and len(vectors) == n_texts else None
         choice = body["choices"][0]
         answer = {"text": choice["message"]["content"], "finish_reason": choice["finish_reason"]}
         answer |= {name: usage.get(name, 0) for name in ("prompt_tokens", "completion_tokens")}

@@ -259,11 +259,12 @@ class TestRecording:
         assert [row.embedding for row in first.data] == [row.embedding for row in again.data]
         assert np.allclose([row.embedding for row in again.data], vectors, atol=1e-7)
 
-    @pytest.mark.parametrize("reply", [embeddings([]), error(400), Canned({"data": [{"index": 0, "embedding": []}]})])
+    @pytest.mark.parametrize("reply", [embeddings([]), error(400), Canned({"data": [{"index": 0, "embedding": []}]}),
+                                       embeddings([[1.0], [1.0]]), embeddings([["x"]])])
     def test_embeddings_that_are_none_are_not_kept(self, path, reply):
         with loopback(reply) as server, self.client(path, server) as client:
             try:
-                assert client.embeddings.create(model="e", input="a").data[0].embedding == []
+                assert client.embeddings.create(model="e", input="a").data[0].embedding in ([], [1.0], ["x"])
             except (openai.OpenAIError, ValueError) as err:
                 assert reply.status == 400 or "No embedding data" in str(err)
         assert not path.exists()
