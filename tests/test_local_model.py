@@ -217,7 +217,7 @@ class TestRealModel:
     def test_its_provenance_names_the_file_in_the_wheel(self, real_model):
         header = serve().header()
         assert header["model"]["sha256"] == local_model.MODEL_SHA256 == sha256(real_model)
-        assert header["settings"] == {"cache_prompt": False, "n_ctx": 2048, "prefill": True, "slots": 1, "threads": 2}
+        assert header["settings"] == {"cache_prompt": False, "n_ctx": 2048, "prefill": True, "slots": 1, "threads": 1}
         assert header["engine"].startswith("xllamacpp ") and str(real_model.parent) not in str(header)
 
     def test_too_long_a_conversation_is_a_clear_error(self, real_model):
