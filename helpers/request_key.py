@@ -9,6 +9,7 @@ from typing import Any
 
 # Fields that say how an answer travels, not what it says; anything else that is not in the key is refused.
 TRANSPORT_FIELDS = {"cache_prompt", "encoding_format", "stream", "usage", "user"}
+ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def canonical_request(request: dict[str, Any]) -> dict[str, Any]:
@@ -62,4 +63,4 @@ def compact_json(value: Any) -> str:
     >>> compact_json({"b": "é", "a": [1, 2]})
     '{"a":[1,2],"b":"é"}'
     """
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return ENCODER.encode(value)

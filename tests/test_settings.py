@@ -146,3 +146,15 @@ def test_an_address_of_this_machine():
 
 def test_the_data_folder_is_the_repositorys():
     assert (DATA / "problems.json").is_file()
+
+
+def test_the_example_names_every_variable_and_changes_nothing_but_the_budget(tmp_path):
+    example = (DATA.parent / ".env.example").read_text(encoding="utf-8")
+    env_file(example)
+    assert load_settings() == Settings(budget_usd=1.0)
+    assert {name for name in VARIABLES if f"{name}=" in example} == set(VARIABLES)
+    uncommented = "".join(line.removeprefix("#") + "\n" for line in example.splitlines()
+                          if line.removeprefix("#").startswith(VARIABLES))
+    env_file(uncommented)
+    assert load_settings() == Settings(batch=False, base_url="http://127.0.0.1:11434/v1", budget_usd=1.0,
+                                       model_path=Path.home() / "models" / "another-model.gguf")
