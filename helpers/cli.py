@@ -4,6 +4,7 @@ Left out: any work of its own.
 """
 
 import argparse
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -13,7 +14,6 @@ from helpers.curriculum import ROOT, CurriculumError, find_notebooks, load_chapt
 from helpers.doctor import as_text, examine
 from helpers.execute import DEFAULT_PROCESSES
 from helpers.local_model import LocalModelError, fetch_model, model_path
-from helpers.recording import record_notebooks
 from helpers.runs import RunError, parse_value, run_notebooks, verify_notebooks
 from helpers.settings import SettingsError
 from helpers.transcript import ReplayMiss
@@ -31,6 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a console that cannot show a sign must not end a run
             stream.reconfigure(errors="backslashreplace")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ended from outside as by Ctrl-C: children first
     arguments = build_parser().parse_args(argv)
     try:
         return arguments.command(arguments)
@@ -125,6 +126,7 @@ def verify(arguments: argparse.Namespace) -> int:
 
 def record(arguments: argparse.Namespace) -> int:
     """`course record`: 1 when a notebook failed."""
+    from helpers.recording import record_notebooks  # brings the OpenAI client, half a second no other command needs
     notebooks = find_notebooks(arguments.notebooks)
     return int(record_notebooks(notebooks, output=arguments.output, fresh=arguments.fresh) > 0)
 

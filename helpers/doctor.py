@@ -17,6 +17,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 from helpers.curriculum import ROOT
+from helpers.settings import DATA, SettingsError, load_settings
 
 INSTALL = "run `make run`, or `python -m pip install -r requirements.lock` and then `python -m pip install -e .`"
 
@@ -104,6 +105,11 @@ def check_kernel() -> Check:
         client.stop_channels()
         manager.shutdown_kernel(now=True)
     python, course = (ast.literal_eval(reply[name].get("data", {}).get("text/plain", "''")) for name in asked)
+    return compare_kernel(python, course)
+
+
+def compare_kernel(python: str, course: str) -> Check:
+    """What it means that the kernel runs as `python` and finds the package at `course` ("" for not at all)."""
     if Path(python) != Path(sys.executable):
         return Check("kernel", False, f"python3 starts {python}, expected {sys.executable}",
                      "start `course` and JupyterLab from this environment")
@@ -122,7 +128,6 @@ def check_sandbox() -> Check:
 
 def check_transcripts() -> Check:
     """Whether the recorded answers are here and can be read."""
-    from helpers.settings import DATA
     from helpers.transcript import Transcript, TranscriptError
     paths, fix = sorted((DATA / "transcripts").glob("*.jsonl")), "run `git checkout -- data/transcripts`"
     try:
@@ -134,7 +139,6 @@ def check_transcripts() -> Check:
 
 def check_key() -> Check:
     """Whether a key for a live model is set; never its value, and none is needed."""
-    from helpers.settings import SettingsError, load_settings
     try:
         settings = load_settings()
     except SettingsError as error:
@@ -148,6 +152,8 @@ def check_model() -> Check:
     from helpers.local_model import INSTALL as INSTALL_LOCAL
     from helpers.local_model import is_ready, model_path
     path = model_path()
+    if load_settings().model_path and not path.is_file():
+        return Check("model", False, f"there is no file {path}", "correct COURSE_MODEL_PATH in `.env`, or unset it")
     if path.is_file():
         return Check("model", None, f"fetched: {path}", "" if is_ready() else f"to use it, run `{INSTALL_LOCAL}`")
     return Check("model", None, "not fetched; only requests that are not recorded would need it",
@@ -173,11 +179,14 @@ def examine(checks: Iterable[Callable[[], Check]] = CHECKS) -> list[Check]:
 
 def redact(text: str) -> str:
     """`text` on one line, with the home folder as `~` and the user's name removed from what remains of paths."""
-    home = str(Path.home())
-    text = " ".join(text.split())
-    if len(home) > 1:
-        text = re.sub(re.escape(home) + r"(?=[/\\]|\W|$)", "~", text, flags=re.IGNORECASE)
-    return re.sub(rf"(?<=[/\\]){re.escape(getpass.getuser())}(?=[/\\]|$)", "<user>", text)
+    text, home = " ".join(text.split()), str(Path.home())
+    if len(home) > 1:  # in some containers it is the root of all paths
+        text = re.sub(re.escape(home) + r"(?!\w)", "~", text, flags=re.IGNORECASE)
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError, ImportError):  # a container may run as a number without a name
+        return text
+    return re.sub(rf"(?<=[/\\]){re.escape(user)}(?!\w)", "<user>", text)
 
 
 def as_text(results: Iterable[Check]) -> str:

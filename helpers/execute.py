@@ -11,9 +11,12 @@ import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
+
+import psutil
 
 from helpers.progress import Progress
 
@@ -131,18 +134,20 @@ class _Worker:
         return message
 
     def stop(self) -> None:
-        self.process.terminate()
-        self.process.join(timeout=10)
-        if self.process.is_alive():
+        """End the process and what it started: its kernel, and what the notebook runs in turn."""
+        with suppress(psutil.NoSuchProcess):
+            family = psutil.Process(self.process.pid).children(recursive=True)
             self.process.kill()
-            self.process.join()
+            for child in family:
+                with suppress(psutil.NoSuchProcess):
+                    child.kill()
+        self.process.join()
         self.pipe.close()
 
 
 def _serve(pipe: Connection) -> None:
     """The life of a worker process: take a job, execute it, send what became of it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent too, which then ends its workers
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # an exception, so that the kernel is shut down as well
     sys.modules["rfc3987_syntax"] = None  # jsonschema builds a grammar with it, two seconds that nothing here uses
     from helpers.fresh_kernel import execute_one
     while True:

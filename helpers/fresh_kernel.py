@@ -3,8 +3,9 @@
 Left out: several notebooks at once (`execute.py`) and the choice of what to run (`curriculum.py`).
 """
 
+import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import nbformat
@@ -45,10 +46,13 @@ class _Engine(NBClientEngine):
             if not started:
                 raise KernelNotStarted(f"the kernel did not start: {error}") from error
             text = "the kernel died" if isinstance(error, DeadKernelError) else str(error).strip().split("\n")[0]
-            started[-1].outputs.append(nbformat.v4.new_output(
-                "error", ename=type(error).__name__, evalue=text, traceback=[text]))
+            # Stopping the kernel can have left a KeyboardInterrupt, which would hide the reason.
+            kept = [output for output in started[-1].outputs if output.output_type != "error"]
+            started[-1].outputs = [*kept, nbformat.v4.new_output(
+                "error", ename=type(error).__name__, evalue=text, traceback=[f"{type(error).__name__}: {text}"])]
 
 
+logging.getLogger("papermill").addHandler(logging.NullHandler())  # what it would print is in the `Run`
 papermill_engines.register("course", _Engine)
 
 
@@ -83,17 +87,13 @@ def execute_one(job: Job, on_cell: Callable[[int, int], None] | None = None) -> 
 def _papermill(job: Job, copy: Path, on_cell: Callable[[int, int], None] | None) -> None:
     papermill.execute_notebook(
         _literal(job.notebook), _literal(copy), dict(job.parameters), engine_name="course", kernel_name=KERNEL,
-        cwd=job.notebook.parent, progress_bar=False, on_cell=on_cell, execution_timeout=job.cell_timeout_s,
-        request_save_on_cell_execute=False, autosave_cell_every=0, record_timing=False, coalesce_streams=True)
+        language="python", cwd=job.notebook.parent, progress_bar=False, on_cell=on_cell,
+        execution_timeout=job.cell_timeout_s, request_save_on_cell_execute=False, autosave_cell_every=0,
+        record_timing=False, coalesce_streams=True)
 
 
 def _literal(path: Path) -> str:
     return str(path.resolve()).replace("{", "{{").replace("}", "}}")  # papermill formats braces in paths
-
-
-def known_parameters(notebook: Path) -> list[str]:
-    """The names set in the cell tagged `parameters`; empty when there is no such cell."""
-    return sorted(papermill.inspect_notebook(_literal(notebook)))
 
 
 def first_failure(notebook: NotebookNode) -> str:
@@ -133,13 +133,3 @@ def write_notebook(notebook: NotebookNode, path: Path) -> None:
     part = path.with_suffix(".part")
     part.write_text(nbformat.writes(notebook).rstrip("\n") + "\n", encoding="utf-8", newline="\n")
     part.replace(path)
-
-
-def unknown_parameters(notebook: Path, given: Mapping[str, object]) -> str:
-    """A message naming the parameters `notebook` does not have and those it has, or "" when all are known."""
-    known = known_parameters(notebook)
-    unknown = [name for name in given if name not in known]
-    if not unknown:
-        return ""
-    return (f"{notebook.stem} has no parameter {' or '.join(unknown)}; "
-            f"it has {', '.join(known) if known else 'none (no cell tagged `parameters`)'}")

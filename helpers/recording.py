@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from helpers.execute import Job, execute_all
+from helpers.llm import transcript_path
 from helpers.local_model import INSTALL, is_ready, model_path
 from helpers.progress import Progress
-from helpers.runs import RunError, transcript_path
+from helpers.runs import RunError
 from helpers.transcript import start_recording, tidy
 
 

@@ -18,9 +18,9 @@ from helpers.doctor import core_versions
 from helpers.execute import DEFAULT_PROCESSES, Job, Run, execute_all, kernel_environment
 from helpers.progress import Progress
 from helpers.report import write_report
-from helpers.settings import DATA, load_settings
+from helpers.settings import load_settings
+from helpers.transcript import ReplayMiss
 
-TRANSCRIPTS = DATA / "transcripts"
 SANITISE = ROOT / "tests" / "nbval_sanitize.cfg"
 CELL_TIMEOUT_S = 120  # of a re-checked cell; nbval's own default, 2000 s, is also how long a dead kernel goes unseen
 
@@ -70,10 +70,29 @@ def _refuse(notebooks: Sequence[Path], output: Path, parameters: Mapping[str, ob
     if live and not load_settings().live:
         raise RunError("--live needs a key: set OPENROUTER_API_KEY in `.env` (without --live, none is needed)")
     if parameters:
-        from helpers.fresh_kernel import unknown_parameters
         problems = [problem for path in notebooks if (problem := unknown_parameters(path, parameters))]
         if problems:
             raise RunError("; ".join(problems))
+
+
+def known_parameters(notebook: Path) -> list[str]:
+    """The names that the cell tagged `parameters` sets, in its order; empty when there is no such cell."""
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    tagged = [cell for cell in cells if "parameters" in cell["metadata"].get("tags", [])]
+    body = ast.parse("".join(tagged[0]["source"])).body if tagged else []
+    targets = [target for line in body if isinstance(line, ast.Assign | ast.AnnAssign)
+               for target in (line.targets if isinstance(line, ast.Assign) else [line.target])]
+    return [target.id for target in targets if isinstance(target, ast.Name)]
+
+
+def unknown_parameters(notebook: Path, given: Mapping[str, object]) -> str:
+    """A message naming the parameters `notebook` does not have and those it has, or "" when all are known."""
+    known = known_parameters(notebook)
+    unknown = [name for name in given if name not in known]
+    if not unknown:
+        return ""
+    return (f"{notebook.stem} has no parameter {' or '.join(unknown)}; "
+            f"it has {', '.join(known) if known else 'none (no cell tagged `parameters`)'}")
 
 
 def store(executed: Path, notebook: Path) -> None:
@@ -86,22 +105,15 @@ def store(executed: Path, notebook: Path) -> None:
         print(f"stored the outputs of {notebook.name}")
 
 
-def transcript_path(name: str) -> Path:
-    """Where the recorded answers of the notebook `name` are kept."""
-    return TRANSCRIPTS / f"{name}.jsonl"
-
-
 def answers_from(name: str, source: str) -> str:
     """One line saying where the model's answers in the notebook `name` come from."""
-    if source != "replay":
-        return source
-    path = transcript_path(name)
-    if not path.exists():
+    from helpers.llm import connect, transcript_path  # brings the OpenAI client, half a second that only this needs
+    if source == "replay" and not transcript_path(name).exists():
         return "no model asked"
-    with suppress(ValueError, KeyError, TypeError):  # a damaged transcript fails the notebook; not the report
-        header = json.loads(path.open(encoding="utf-8").readline())
-        return f"replay of {header['model']['name']}, recorded {header['recorded']}"
-    return "replay"
+    try:
+        return connect(name, source=source).describe()
+    except ReplayMiss as error:  # the notebook fails on the same file; here it is only described
+        return str(error)
 
 
 def _summary(runs: Sequence[Run], report: Path) -> int:
@@ -134,9 +146,10 @@ def verify_notebooks(notebooks: Sequence[Path], *, processes: int = DEFAULT_PROC
     paths = [path.resolve() for path in notebooks]
     # A file outside pytest's root folder loses its name, and cells of two such files pass for one another.
     root = os.path.commonpath([path.parent for path in paths])
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", str(ROOT / "pyproject.toml"),
-               "--rootdir", root, f"--color={'auto' if sys.stdout.isatty() else 'no'}", "--nbval",
-               "--nbval-current-env", f"--nbval-cell-timeout={CELL_TIMEOUT_S}", f"--nbval-sanitize-with={SANITISE}"]
+    command = [sys.executable, "-m", "pytest", "-q", f"--color={'auto' if sys.stdout.isatty() else 'no'}",
+               "-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-c", str(ROOT / "pyproject.toml"),
+               "--rootdir", root, "--nbval", "--nbval-current-env", f"--nbval-cell-timeout={CELL_TIMEOUT_S}",
+               f"--nbval-sanitize-with={SANITISE}"]
     if util.find_spec("xdist") and min(processes, len(paths)) > 1:
         command += ["-n", str(min(processes, len(paths))), "--dist", "loadfile"]
     return subprocess.run([*command, *map(str, paths)], cwd=ROOT, env=kernel_environment()).returncode
