@@ -16,17 +16,7 @@ from helpers.problems import Problem
 from helpers.prompts import LESSON_FORMATS, MAX_TOKENS, STOP, Message, failing_tests, retry_messages, task_messages
 from helpers.sandbox import TestReport, run_tests
 
-__all__ = ["ARMS", "Attempt", "Episode", "Memory", "extract_code", "solve"]
-
-# Ways of spending attempts. The first attempt is the same in all of them (temperature 0), so that they differ
-# only in what comes after a failure; retries without any change would repeat it, hence the temperature.
-ARMS: dict[str, dict] = {
-    "single attempt": {"iterations": 1},
-    "plain retry": {"iterations": 3, "feedback": False, "retry_temperature": 0.6},
-    "Reflexion": {"iterations": 3, "retry_temperature": 0.6},
-    "Reflexion, temperature 0": {"iterations": 3},
-}
-
+__all__ = ["Attempt", "Episode", "Memory", "extract_code", "solve"]
 
 class Memory(Protocol):
     """What the loop asks of a memory; `helpers.memory.VectorMemory` answers it."""

@@ -4,10 +4,11 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from helpers.arms import ARMS
 from helpers.llm import LLMError, Reply
 from helpers.problems import load_problems
 from helpers.prompts import MAX_TOKENS, STOP, retry_messages, task_messages
-from helpers.reflexion import ARMS, extract_code, solve
+from helpers.reflexion import extract_code, solve
 from helpers.replay import ReplayMiss
 
 PROBLEM = next(p for p in load_problems() if p.id == "largest")

@@ -1,0 +1,89 @@
+"""Run named arms over the same problems and seeds, and compare them pairwise.
+
+Left out: choosing problems, drawing figures, and any parallel running: answers come one at a time, in one order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from helpers.llm import Reply
+from helpers.problems import Problem
+from helpers.reflexion import Episode, solve
+from helpers.stats import Difference, paired_difference, proportion_interval
+
+# Ways of spending attempts. The first attempt is the same in all of them (temperature 0), so that they differ
+# only in what comes after a failure. Retries that change nothing would repeat it, hence their temperature.
+ARMS: dict[str, dict] = {
+    "single attempt": {"iterations": 1},
+    "plain retry": {"iterations": 3, "feedback": False, "retry_temperature": 0.6},
+    "Reflexion": {"iterations": 3, "retry_temperature": 0.6},
+    "Reflexion, temperature 0": {"iterations": 3},
+}
+
+
+@dataclass(frozen=True)
+class ArmResult:
+    """The episodes of one arm: `episodes[i][j]` is problem i with seed j."""
+
+    name: str
+    episodes: tuple[tuple[Episode, ...], ...]
+
+    @property
+    def outcomes(self) -> np.ndarray:
+        """1 for success, 0 for failure and for what the sandbox cannot run, NaN where the model was not reached.
+
+        float64, (problems, seeds).
+        """
+        value = {"success": 1.0, "infrastructure": np.nan}
+        return np.array([[value.get(episode.outcome, 0.0) for episode in row] for row in self.episodes])
+
+    def count(self, outcome: str) -> int:
+        """How many episodes ended as `outcome`, over all problems and seeds."""
+        return sum(episode.outcome == outcome for row in self.episodes for episode in row)
+
+    @property
+    def solved(self) -> float:
+        """Share of episodes solved among those in which the model was reached."""
+        return float(np.nanmean(self.outcomes))
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % Wilson interval of `solved` for one seed; with several, episodes of one problem are not independent,
+        so it is taken at the number of problems, which is the cautious side."""
+        problems = int(np.isfinite(self.outcomes).any(axis=1).sum())
+        return proportion_interval(round(self.solved * problems), problems)
+
+    @property
+    def tokens(self) -> tuple[float, float]:
+        """Mean prompt and completion tokens an episode."""
+        spent = np.array([(e.prompt_tokens, e.completion_tokens) for row in self.episodes for e in row])
+        return float(spent[:, 0].mean()), float(spent[:, 1].mean())
+
+
+def run_arm(name: str, problems: Sequence[Problem], chat: Callable[..., Reply], *, seeds: Sequence[int] = (0,),
+            **settings) -> ArmResult:
+    """Solve every problem once a seed with the `settings` of `helpers.reflexion.solve`, by default those of `ARMS`."""
+    settings = settings or ARMS.get(name, {})
+    if not problems or not seeds:
+        raise ValueError(f"arm {name!r}: expected problems and seeds, got {len(problems)} and {len(seeds)}")
+    return ArmResult(name, tuple(tuple(solve(problem, chat, seed=seed, **settings) for seed in seeds)
+                                 for problem in problems))
+
+
+def compare(treated: ArmResult, control: ArmResult, *, rng: np.random.Generator) -> Difference:
+    """The paired difference `treated − control` over the problems that both arms could ask the model about.
+
+    Raises:
+        ValueError: the arms did not run the same problems in the same order.
+    """
+    ran = [[row[0].problem for row in arm.episodes] for arm in (treated, control)]
+    if ran[0] != ran[1]:
+        raise ValueError(f"{treated.name} and {control.name} ran different problems, or in another order; "
+                         "run both on one list")
+    a, b = treated.outcomes, control.outcomes
+    reached = np.isfinite(a).all(axis=1) & np.isfinite(b).all(axis=1)  # (problems,)
+    return paired_difference(a[reached], b[reached], rng=rng)
