@@ -21,7 +21,8 @@ def episode(problem: str, outcome: str, tokens: int = 0) -> Episode:
 def arm(name: str, *rows: str) -> ArmResult:
     """An arm from one string a problem: S success, F failure, U unsupported, I infrastructure, one letter a seed."""
     words = {"S": "success", "F": "failure", "U": "unsupported", "I": "infrastructure"}
-    return ArmResult(name, tuple(tuple(episode(f"p{i}", words[letter]) for letter in row) for i, row in enumerate(rows)))
+    return ArmResult(name, tuple(tuple(episode(f"p{i}", words[letter]) for letter in row)
+                                 for i, row in enumerate(rows)))
 
 
 def test_outcomes_are_problems_by_seeds_and_infrastructure_is_not_a_number() -> None:
