@@ -105,15 +105,14 @@ def open_client(transcript: Transcript | None, *, source: str, settings: Setting
     web = httpx2.Client(transport=transport, follow_redirects=False, trust_env=not on_this_machine(url),
                         event_hooks={"response": [lambda response: _limit(response, timeout_s)]})
     return openai.OpenAI(api_key=settings.api_key if url == settings.base_url and settings.api_key else "none",
-                         base_url=url, http_client=web, timeout=timeout_s,
-                         max_retries=0 if source == "replay" else TRIES - 1)
+                         base_url=url, http_client=web, timeout=timeout_s, max_retries=TRIES - 1)
 
 
 @contextlib.contextmanager
 def clear_errors(settings: Settings, *, asked: str = "") -> Iterator[None]:
     """Turn what the `openai` package raises into an `LLMError` without secrets; `asked` names model and host.
 
-    `ReplayMiss` and `LLMError`, which the package wraps when a transport raises them, come out as themselves.
+    `ReplayMiss` and `LLMError` come out as themselves, also where the package wraps what a transport raises.
     """
     try:
         yield

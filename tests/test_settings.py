@@ -57,9 +57,9 @@ def test_a_real_variable_hides_the_line_of_the_file_even_when_empty(monkeypatch)
 
 @pytest.mark.parametrize("encoding, newline", [("utf-8-sig", "\n"), ("utf-8", "\r\n")])
 def test_files_of_other_editors(encoding, newline):
-    env_file("OPENROUTER_API_KEY= 'sk-quoted' # mine\nOPENAI_MODEL_FAST=é$HOME\n", encoding=encoding, newline=newline)
+    env_file("OPENROUTER_API_KEY= 'sk-quoted' # mine\nOPENAI_MODEL_FAST=é${HOME}\n", encoding=encoding, newline=newline)
     settings = load_settings()
-    assert (settings.api_key, settings.model_fast) == ("sk-quoted", "é$HOME")
+    assert (settings.api_key, settings.model_fast) == ("sk-quoted", "é${HOME}")
 
 
 def test_a_file_that_is_not_utf8_is_an_error_without_its_bytes():
