@@ -6,7 +6,8 @@ import socket
 import pytest
 
 KEY_VARIABLES = ("OPENROUTER_API_KEY", "OPENAI_API_KEY", "OPENROUTER_BASE_URL", "OPENAI_BASE_URL",
-                 "OPENAI_MODEL_FAST", "OPENAI_MODEL_BIG", "COURSE_MODEL_PATH", "COURSE_BUDGET_USD")
+                 "OPENAI_MODEL_FAST", "OPENAI_MODEL_BIG", "COURSE_MODEL_PATH", "COURSE_BUDGET_USD",
+                 "COURSE_SOURCE", "COURSE_PRICE_USD")
 
 
 @pytest.fixture(autouse=True)
