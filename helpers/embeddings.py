@@ -126,20 +126,12 @@ class BagOfWords:
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
         """The embedder that `state()` described; ValueError when this version cannot give the same vectors."""
-        return cls(stop_words=state["stop_words"]).load_state(state)
-
-    def load_state(self, state: Mapping[str, Any]) -> Self:
-        """Append the stored words after those here; ValueError, changing nothing, when any column would differ."""
-        if state["fingerprint"] != self.fingerprint:
-            raise ValueError(f"stored embedder: expected {self.fingerprint}, got {state['fingerprint']}; "
-                             "open it with that configuration, or embed the texts again")
-        stored, here = _unique_words(state["vocabulary"]), list(self.vocabulary)
-        for column, (one, other) in enumerate(zip(here, stored, strict=False)):
-            if one != other:
-                raise ValueError(f"stored vocabulary: expected word {one!r} in column {column} as in this BagOfWords, "
-                                 f"got {other!r}; load it into a new BagOfWords(), or use BagOfWords.from_state")
-        self.vocabulary.update((word, column) for column, word in enumerate(stored))
-        return self
+        embedder = cls(stop_words=state["stop_words"])
+        embedder.vocabulary = {word: column for column, word in enumerate(_unique_words(state["vocabulary"]))}
+        if embedder.fingerprint != state["fingerprint"]:
+            raise ValueError(f"stored embedder: expected {embedder.fingerprint}, got {state['fingerprint']}; "
+                             "make a new BagOfWords and embed the texts again")
+        return embedder
 
 
 class TfidfBagOfWords:

@@ -63,7 +63,7 @@ class MiniLM:
         except ImportError as error:
             raise ImportError(f"MiniLM: expected the text {_shorten(text)} among the committed vectors or the packages "
                               f"to embed it, got neither ({error}); run `{INSTALL}`") from error
-        text = text[:self.max_chars].encode("utf-8", "replace").decode("utf-8")  # no lone surrogates
+        text = text.strip()[:self.max_chars].encode("utf-8", "replace").decode("utf-8")  # no lone surrogates
         encoded = tokenizer.encode(text)
         if sum(encoded.special_tokens_mask) == len(encoded.ids):
             return np.zeros(self.dimension, dtype=np.float32)

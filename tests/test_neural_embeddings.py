@@ -76,6 +76,11 @@ def test_what_follows_the_256th_token_is_not_seen(network):
     assert same[0].tobytes() != other[0].tobytes()
 
 
+def test_a_text_is_cut_before_the_tokenizer_reads_it(network):
+    far = network.embed(["list", "list" + " " * network.max_chars + "zebra", " " * network.max_chars + "list"])
+    assert far[0].tobytes() == far[1].tobytes() == far[2].tobytes()
+
+
 def test_a_bare_str_is_refused(network):
     with pytest.raises(TypeError, match="expected a list of str, got str"):
         network.embed("one text")

@@ -204,3 +204,25 @@ def test_what_is_billed_is_counted(monkeypatch):
     with loopback(embeddings([[1.0, 0.0]], prompt_tokens=1000)) as server:
         OpenAIEmbedder(model="m", settings=settings(server, price_usd=5.0)).embed(["up"])
     assert SPENT.usd == pytest.approx(0.005)
+
+
+def test_neither_a_replayed_answer_nor_the_readers_own_client_is_billed(client, monkeypatch, tmp_path):
+    monkeypatch.setattr(SPENT, "usd", 0.0)
+    path = tmp_path / "vectors.jsonl"
+    with loopback(by_text) as server:
+        OpenAIEmbedder(model="m", transcript=path, settings=settings(server, source="record")).embed(["up"])
+        monkeypatch.setattr("helpers.provider.on_this_machine", lambda url: False)
+        poor = settings(server, budget_usd=1e-9)
+        assert OpenAIEmbedder(model="m", transcript=path, settings=poor).embed(["up"]).any()
+        assert OpenAIEmbedder(client(server), model="m", settings=poor).embed(["right"]).any()
+    assert SPENT.usd == 0
+
+
+def test_the_local_model_does_not_embed_so_its_setting_counts_as_auto(tmp_path):
+    path = tmp_path / "vectors.jsonl"
+    with loopback(by_text) as server:
+        OpenAIEmbedder(model="m", transcript=path, settings=settings(server, source="record")).embed(["up"])
+        embedder = OpenAIEmbedder(model="m", transcript=path, settings=settings(server, source="local"))
+        assert embedder.embed(["up"]).tolist() == [[0, 1]]
+        assert len(server.seen) == 1
+        assert embedder.embed(["right"]).tolist() == [[1, 0]]

@@ -45,6 +45,8 @@ def test_a_negation_survives_its_apostrophe(text, expected):
 @pytest.mark.parametrize(("text", "expected"), [
     ("STRASSE Straße", ["strasse", "strasse"]),
     ("ΣΊΣΥΦΟΣ σίσυφος", ["σίσυφοσ", "σίσυφοσ"]),
+    ("α\u0345\u0301 \u1fb4", ["\u03ac\u03b9"] * 2),  # one letter, its two marks in either order
+    ("\u0390", ["\u0390"]),  # folding its case takes it apart
     ("Нельзя", ["нельзя"]),
     ("हिन्दी में", ["हिन्दी", "में"]),
     ("שָׁלוֹם עולם", [unicodedata.normalize("NFC", "שָׁלוֹם"), "עולם"]),
