@@ -70,7 +70,8 @@ def failing_tests(report: TestReport) -> str:
     """One line a test that did not pass, with what came and what was expected; at most `FEEDBACK_LIMIT` lines."""
     if report.error:
         return f"- {neutral(report.error, LESSON_TEXT_LIMIT)}"
-    lines = [f"- {result.detail or result.test}" for result in report.results if result.status != "passed"]
+    lines = [f"- {neutral(result.detail or result.test, LESSON_TEXT_LIMIT)}"
+             for result in report.results if result.status != "passed"]
     rest = len(lines) - FEEDBACK_LIMIT
     return "\n".join(lines[:FEEDBACK_LIMIT] + ([f"- and {rest} more"] if rest > 0 else []))
 
