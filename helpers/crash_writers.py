@@ -8,6 +8,7 @@ import json
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping
 
 BEFORE = 30  # records that are in every file before the first write
@@ -83,6 +84,7 @@ def write_until_killed(writers: Mapping[str, Callable[[], int]]) -> None:
         try:
             while True:
                 os.write(1, f"{name}\t{write()}\n".encode())  # one call: a pipe takes such a line whole or not at all
+                time.sleep(0.001)  # so that threads which never wait for the disk leave the others room
         except BaseException:
             sys.excepthook(*sys.exc_info())
             os._exit(1)
@@ -99,8 +101,13 @@ def _writer(path: str, kind: str) -> Callable[[], int]:
 
     def write() -> int:
         records.append(sample(len(records)))
-        WRITERS[kind](path, records)
-        return len(records)
+        for _ in range(100):
+            try:
+                WRITERS[kind](path, records)
+                return len(records)
+            except PermissionError:  # on Windows, when a virus scanner looks into the file at this moment
+                time.sleep(0.01)
+        raise PermissionError(f"{path}: expected to write within a second, but another program keeps it open; close it")
     return write
 
 

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import cycle
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
-from helpers.ranking import Estimate
-from helpers.stats import Difference
+if TYPE_CHECKING:  # they bring scipy, a second that a figure of other things does not need
+    from helpers.ranking import Estimate
+    from helpers.stats import Difference
 
 # Okabe and Ito's palette (2008): told apart by readers with any common colour blindness; markers differ as well.
 BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, GREY = (
