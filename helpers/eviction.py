@@ -12,7 +12,7 @@ import numpy as np
 
 from helpers.lessons import Lesson
 
-Z = 1.6449  # 95 % of a normal distribution lies below: a one-sided interval
+Z = 1.6448536  # 95 % of a normal distribution lies below: a one-sided interval
 
 
 def wilson(hits_plus: float, hits_minus: float) -> tuple[float, float]:

@@ -128,7 +128,7 @@ class VectorCache:
     def load(self, fingerprint: str) -> dict[int, np.ndarray]:
         """Vectors by id, as of an earlier state of the log; empty when the file is missing or does not match."""
         try:
-            with np.load(self.path, allow_pickle=False) as file:
+            with self.path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
                 ids, vectors, about = file["ids"], file["vectors"], json.loads(str(file["about"]))
             if about["embedder"] != fingerprint or about["log"] != self._log.proof(about["length"]):
                 raise ValueError("made from another log or embedder")

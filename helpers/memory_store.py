@@ -130,8 +130,8 @@ class LessonStore:
         self._report(self._journal.damage)
         if self._journal.header is None and (left := ", ".join(self._journal.leftovers())):
             self.notes.append(f"{self.path}: a new memory begins here, though {left} stands beside it")
-            warnings.warn(f"{self.path}: expected records, since {left} stands beside it, got an empty or missing file; "
-                          "a new memory begins here, and those files stay", DamageWarning, stacklevel=4)
+            warnings.warn(f"{self.path}: expected records, since {left} stands beside it, got an empty or missing "
+                          "file; a new memory begins here, and those files stay", DamageWarning, stacklevel=4)
         elif self._journal.header is None and self.path.exists():
             self.notes.append(f"{self.path}: zero bytes long, a new memory begins here")
 
