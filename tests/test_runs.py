@@ -73,7 +73,7 @@ def test_stored_outputs_are_compared_word_by_word_and_pixels_are_not(stored, tmp
         path.write_text(copy, encoding="utf-8")
     assert verify_notebooks(paths) == 1
     out = capfd.readouterr().out
-    assert "<figcaption>It rises to 3" in out
+    assert "rises to 3.</figcaption>" in out
     assert "02_other_words.ipynb::Cell 1\n1 failed, 5 passed" in out, "expected all cells, none taken for another"
 
 
