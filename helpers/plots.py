@@ -52,7 +52,7 @@ def cost_by_size(panels: Mapping[str, Mapping[str, Mapping[int, float]]], *, gui
         raise ValueError("expected at least one measured cost to draw, got none")
     styles = {way: {"color": GREY, "linestyle": "--"} if way == guide else {"color": colour, "marker": marker}
               for way, colour, marker in zip(ways, cycle(SERIES), cycle(MARKERS))}
-    figure, axes = plt.subplots(1, len(panels), figsize=(4.6 * len(panels), 3.6), squeeze=False, layout="constrained")
+    figure, axes = plt.subplots(1, len(panels), figsize=(4.6 * len(panels), 3.6), squeeze=False)
     for panel, (title, lines) in zip(axes[0], panels.items(), strict=True):
         for way, points in lines.items():
             panel.loglog(list(points), [1000 * seconds for seconds in points.values()], label=way, **styles[way])
@@ -103,8 +103,8 @@ def pair_cosines(labels: Sequence[str], same: Sequence[bool], scores: Mapping[st
                                   height_ratios=[len(rows) for rows in groups.values()])
     for axes, (title, rows) in zip(panels[:, 0], groups.items(), strict=True):
         for (name, values), colour, marker in zip(scores.items(), cycle(SERIES), cycle(MARKERS)):
-            axes.plot([values[i] for i in rows], range(len(rows)), marker, label=name, color=colour, markersize=8,
-                      alpha=0.85, clip_on=False)
+            axes.plot([values[i] for i in rows], range(len(rows)), marker, label=name, color=colour, markersize=9,
+                      markerfacecolor="none", markeredgewidth=2, clip_on=False)  # hollow: equal cosines stay visible
         axes.set_yticks(range(len(rows)), [labels[i] for i in rows], fontsize=9)
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.set_title(title, fontsize=10, loc="left")
