@@ -73,6 +73,25 @@ def test_a_missing_file_is_an_error_not_zero_records(tmp_path: Path) -> None:
         readable(str(tmp_path / "nowhere"))
 
 
+@pytest.mark.parametrize("times", [2, 1000])
+def test_a_file_that_is_held_is_tried_again_for_a_while(times: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    tries: list[int] = []
+
+    def held(path: str, records: list[dict]) -> None:
+        tries.append(len(records))
+        if len(tries) <= times:
+            raise PermissionError(path)
+    monkeypatch.setitem(WRITERS, "journal", held)
+    monkeypatch.setattr(crash_writers.time, "sleep", lambda seconds: None)
+    write = crash_writers._writer("journal 0", "journal")
+    if times == 2:
+        assert write() == BEFORE + 1
+        assert tries == [BEFORE + 1] * 3  # the same record each time
+    else:
+        with pytest.raises(PermissionError, match="another program keeps it open"):
+            write()
+
+
 def test_a_writer_that_fails_ends_the_process_with_its_error() -> None:
     program = ("from helpers.crash_writers import write_until_killed\n"
                "numbers = iter([1, 2])\n"

@@ -1,5 +1,8 @@
 """Figures draw what they are given: read back from the drawn objects, not from pixels."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
@@ -108,3 +111,9 @@ def test_measures_stand_beside_chance() -> None:
 def test_a_measure_without_chance_is_refused() -> None:
     with pytest.raises(ValueError, match=r"\['recall@1'\] that chance is given for, got \[\['MRR'\]\]"):
         measures({"spec": {"MRR": {}}}, {"recall@1": 0.1})
+
+
+def test_drawing_needs_no_scipy() -> None:
+    program = "import sys, helpers.plots; print([name for name in ('scipy', 'helpers.stats') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
