@@ -1,0 +1,139 @@
+"""Keeps the worker processes of Monty: two pools, started at first use, checked once, closed at exit.
+
+Left out: what runs in them (`helpers.sandbox`). Two pools, because a test that waits for a call of the code
+holds one worker while it needs another: with one pool, threads would wait for each other for ever.
+"""
+
+import atexit
+import ctypes
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cache
+
+from pydantic_monty import Monty, MontySession, __version__
+
+from helpers.dialect import self_check
+from helpers.monty_prelude import ALWAYS, PARTS
+
+REQUEST_TIMEOUT_S = 90.0  # for what no limit of a session bounds: restoring a state, dumping one
+MAX_CALLS = 50_000  # of the code by one test
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one piece of work in a session may use: seconds of execution, megabytes of memory, and turns to this
+    process (calls of the code, and names that nobody defined)."""
+
+    timeout_s: float = 5.0
+    memory_mb: int = 256
+    suspensions: int = 1000
+
+    def options(self) -> dict[str, object]:
+        """As Monty takes them; what is not limited here is not limited. Sleeping takes no time."""
+        limits = {"max_feed_duration_secs": self.timeout_s, "max_memory": self.memory_mb * 2**20,
+                  "max_recursion_depth": 1000, "max_suspensions": self.suspensions, "max_total_sleep_secs": 0.0}
+        return {"limits": limits, "os_policy": {"sleep": "zero", "random_start": {"seed": 0}},
+                "assert_message_annotations": False}
+
+
+class Sessions:
+    """The two pools of one process: `code` runs what a model wrote, `tests` runs what the course wrote."""
+
+    def __init__(self) -> None:
+        self._code, self._tests = (Monty(request_timeout=REQUEST_TIMEOUT_S, feed_duration_limit_grace=0.5)
+                                   for _ in range(2))
+        self._starts: dict[object, bytes] = {}
+        self._code.__enter__()
+        self._tests.__enter__()
+
+    def close(self) -> None:
+        """End every worker process."""
+        self._code.__exit__(None, None, None)
+        self._tests.__exit__(None, None, None)
+
+    @contextmanager
+    def code(self, state: bytes, limits: Limits) -> Iterator[MontySession]:
+        """A session for a model's code, restored to `state`."""
+        with self._code.checkout(**limits.options()) as session:
+            session.load_session(state)
+            yield session
+
+    @contextmanager
+    def tests(self, parts: frozenset[str], limits: Limits) -> Iterator[MontySession]:
+        """A clean session for a test, with the parts of the prelude that it needs."""
+        limits = replace(limits, suspensions=MAX_CALLS)
+        with self._tests.checkout(**limits.options()) as session:
+            session.load_session(self.start(parts, limits))
+            yield session
+
+    def start(self, parts: frozenset[str], limits: Limits) -> bytes:
+        """The state of a session in which nothing but the prelude has run; it carries the limits."""
+        if (parts, limits) not in self._starts:
+            with self._tests.checkout(**limits.options()) as session:
+                session.feed_run("\n".join([ALWAYS, *(PARTS[part] for part in PARTS if part in parts), "None"]))
+                if len(self._starts) >= 256:
+                    self._starts.clear()
+                self._starts[parts, limits] = session.dump()
+        return self._starts[parts, limits]
+
+    def check(self) -> None:
+        """Stop with a `RuntimeError` if this release of Monty behaves otherwise than the one measured."""
+        def run(source: str) -> object:
+            with self._tests.checkout(**Limits().options()) as session:
+                return session.feed_run(source)
+        if wrong := self_check(run):
+            raise RuntimeError(f"pydantic-monty {__version__} answers otherwise than 1.4.0, for which the sandbox "
+                               f"is written; install pydantic-monty==1.4.0. It differs in: {'; '.join(wrong)}")
+
+
+_lock = threading.Lock()
+_current: Sessions | None = None
+_process: int | None = None  # the process that started the pools
+
+
+def sessions() -> Sessions:
+    """The pools of this process, started when they are first asked for.
+
+    Errors: `RuntimeError` in a process forked after that (Monty's threads do not exist there, and a call would
+    never return), and for a release of Monty that fails the self-check.
+    """
+    global _current, _process
+    if _process not in (None, os.getpid()):
+        raise RuntimeError("the sandbox was started before this process was forked, and does not work in the copy; "
+                           "start processes with multiprocessing.get_context('spawn')")
+    with _lock:
+        if _current is None:
+            started = Sessions()
+            try:
+                started.check()
+            except BaseException:
+                started.close()
+                raise
+            _register()
+            _current, _process = started, os.getpid()
+        return _current
+
+
+@cache
+def _register() -> None:
+    atexit.register(close)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_never_drop)
+
+
+def _never_drop() -> None:
+    """In a forked child, which must not end the parent's workers when it ends: a reference nobody gives back."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(_current))
+
+
+def close() -> None:
+    """End the worker processes that this process started; the next `sessions()` starts new ones."""
+    global _current
+    if _process == os.getpid():
+        with _lock:
+            closing, _current = _current, None
+        if closing is not None:
+            closing.close()
