@@ -19,8 +19,9 @@ from helpers.stats import Difference, paired_difference, proportion_interval
 # only in what comes after a failure. Retries that change nothing would repeat it, hence their temperature.
 ARMS: dict[str, dict] = {
     "single attempt": {"iterations": 1},
-    "plain retry": {"iterations": 3, "feedback": False, "retry_temperature": 0.6},
+    "plain retry": {"iterations": 3, "feedback": "none", "retry_temperature": 0.6},
     "Reflexion": {"iterations": 3, "retry_temperature": 0.6},
+    "Reflexion, tests only": {"iterations": 3, "feedback": "tests", "retry_temperature": 0.6},
     "Reflexion, temperature 0": {"iterations": 3},
 }
 

@@ -19,9 +19,10 @@ REPLY_ONLY_CODE = "Reply only with Python code."
 MAX_TOKENS = 80
 STOP = ("\n```", "\ndef ", "\nclass ", "\nprint", "\n#", "\nassert", "\nif ", "\nfor ", "\n\n\n")
 LESSON_FORMATS = ("status", "failing_tests", "instruction", "code", "worked_example")
+FEEDBACKS = ("code_and_tests", "tests", "none")
 LESSON_TEXT_LIMIT = 400  # characters of a lesson's text that enter a prompt
 LESSON_CODE_LIMIT = 1200
-FEEDBACK_LIMIT = 5  # failing tests quoted back to the model
+QUOTED_TESTS = 5  # failing tests quoted back to the model
 
 
 class LessonLike(Protocol):
@@ -50,15 +51,25 @@ def task_messages(problem: Problem, lessons: Sequence[LessonLike] = (),
     return [{"role": "user", "content": content}, begun_answer(problem)]
 
 
-def retry_messages(problem: Problem, messages: Sequence[Message], code: str, report: TestReport) -> list[Message]:
-    """The messages of a next attempt: those of the first, the newest code, and its failing tests with their values.
+def retry_messages(problem: Problem, messages: Sequence[Message], code: str, report: TestReport,
+                   feedback: str = "code_and_tests") -> list[Message]:
+    """The messages of a next attempt, made from those of the first.
 
-    Only the newest attempt is shown, as in the programming runs of Reflexion (Shinn et al. 2023).
+    `feedback`: `code_and_tests` continues the conversation with the newest code and its failing tests, as in the
+    programming runs of Reflexion (Shinn et al. 2023); `tests` names the failing tests in the task and leaves the
+    code out; `none` asks the same again.
     """
+    if feedback not in FEEDBACKS:
+        raise ValueError(f"expected feedback out of {', '.join(FEEDBACKS)}; got {feedback!r}")
+    if feedback == "none":
+        return list(messages)
+    if feedback == "tests":
+        task = f"{problem.text}\nAn earlier attempt failed these tests:\n{failing_tests(report)}\n{REPLY_ONLY_CODE}"
+        return [*messages[:-2], {"role": "user", "content": task}, begun_answer(problem)]
     answer = f"```python\n{neutral(code, LESSON_CODE_LIMIT)}\n```"
-    feedback = f"These tests fail:\n{failing_tests(report)}\nCorrect the function. {REPLY_ONLY_CODE}"
+    request = f"These tests fail:\n{failing_tests(report)}\nCorrect the function. {REPLY_ONLY_CODE}"
     return [*messages[:-1], {"role": "assistant", "content": answer},
-            {"role": "user", "content": feedback}, begun_answer(problem)]
+            {"role": "user", "content": request}, begun_answer(problem)]
 
 
 def begun_answer(problem: Problem) -> Message:
@@ -67,13 +78,13 @@ def begun_answer(problem: Problem) -> Message:
 
 
 def failing_tests(report: TestReport) -> str:
-    """One line a test that did not pass, with what came and what was expected; at most `FEEDBACK_LIMIT` lines."""
+    """One line a test that did not pass, with what came and what was expected; at most `QUOTED_TESTS` lines."""
     if report.error:
         return f"- {neutral(report.error, LESSON_TEXT_LIMIT)}"
     lines = [f"- {neutral(result.detail or result.test, LESSON_TEXT_LIMIT)}"
              for result in report.results if result.status != "passed"]
-    rest = len(lines) - FEEDBACK_LIMIT
-    return "\n".join(lines[:FEEDBACK_LIMIT] + ([f"- and {rest} more"] if rest > 0 else []))
+    rest = len(lines) - QUOTED_TESTS
+    return "\n".join(lines[:QUOTED_TESTS] + ([f"- and {rest} more"] if rest > 0 else []))
 
 
 def neutral(text: str, limit: int) -> str:

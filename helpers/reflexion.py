@@ -13,7 +13,16 @@ from typing import Protocol
 from helpers.code_blocks import extract_code
 from helpers.llm import LLMError, Reply
 from helpers.problems import Problem
-from helpers.prompts import LESSON_FORMATS, MAX_TOKENS, STOP, Message, failing_tests, retry_messages, task_messages
+from helpers.prompts import (
+    FEEDBACKS,
+    LESSON_FORMATS,
+    MAX_TOKENS,
+    STOP,
+    Message,
+    failing_tests,
+    retry_messages,
+    task_messages,
+)
 from helpers.sandbox import TestReport, run_tests
 
 __all__ = ["Attempt", "Episode", "Memory", "extract_code", "solve"]
@@ -85,23 +94,25 @@ class Episode:
 
 
 def solve(problem: Problem, chat: Callable[..., Reply], *, iterations: int = 3, memory: Memory | None = None,
-          k: int = 3, lesson_format: str = "worked_example", seed: int = 0, feedback: bool = True,
+          k: int = 3, lesson_format: str = "worked_example", seed: int = 0, feedback: str = "code_and_tests",
           temperature: float = 0.0, retry_temperature: float | None = None) -> Episode:
     """Let `chat` try `problem` up to `iterations` times, stopping at the first attempt that passes every test.
 
-    With `feedback` the failing tests and their actual values go back to the model; without, it is asked the same
-    again. The first attempt runs at `temperature`, the others at `retry_temperature` (default: the same).
-    `seed` picks the draw; at temperature 0 nothing is drawn and the request carries seed 0. With a `memory`, the
-    `k` most similar lessons of other problems open the conversation. A failed call ends the episode as
-    `infrastructure`. Errors: `ValueError` for a problem without tests, fewer than one iteration, an unknown lesson
-    format; `ReplayMiss` when a recorded answer is missing.
+    `feedback` says what goes back to the model after a failure (see `helpers.prompts.retry_messages`). The first
+    attempt runs at `temperature`, the others at `retry_temperature` (default: the same). `seed` picks the draw; at
+    temperature 0 nothing is drawn and the request carries seed 0. With a `memory`, the `k` most similar lessons of
+    other problems open the conversation. A failed call ends the episode as `infrastructure`.
+
+    Errors: `ValueError` for a problem without tests, fewer than one iteration, an unknown lesson format or feedback;
+    `ReplayMiss` when a recorded answer is missing.
     """
     if not problem.tests:
         raise ValueError(f"problem {problem.id!r} has no tests; expected at least one, or nothing could be said of it")
     if iterations < 1:
         raise ValueError(f"expected at least one iteration, got {iterations}")
-    if lesson_format not in LESSON_FORMATS:
-        raise ValueError(f"expected a lesson format out of {', '.join(LESSON_FORMATS)}; got {lesson_format!r}")
+    for value, known, what in ((lesson_format, LESSON_FORMATS, "a lesson format"), (feedback, FEEDBACKS, "feedback")):
+        if value not in known:
+            raise ValueError(f"expected {what} out of {', '.join(known)}; got {value!r}")
     hits = tuple(memory.search(problem.text, k, exclude=problem.id)) if memory is not None else ()
     first = messages = task_messages(problem, [hit.lesson for hit in hits], lesson_format)
     attempts: list[Attempt] = []
@@ -114,8 +125,7 @@ def solve(problem: Problem, chat: Callable[..., Reply], *, iterations: int = 3, 
             return Episode(problem.id, tuple(attempts), "infrastructure", hits, f"{error.kind}: {error}")
         if attempts[-1].verdict == "passed":
             break
-        if feedback:
-            messages = retry_messages(problem, first, attempts[-1].code, attempts[-1].report)
+        messages = retry_messages(problem, first, attempts[-1].code, attempts[-1].report, feedback)
     return Episode(problem.id, tuple(attempts), _outcome(attempts), hits)
 
 

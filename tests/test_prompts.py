@@ -6,10 +6,10 @@ import pytest
 
 from helpers.problems import load_problems
 from helpers.prompts import (
-    FEEDBACK_LIMIT,
     LESSON_CODE_LIMIT,
     LESSON_FORMATS,
     LESSON_TEXT_LIMIT,
+    QUOTED_TESTS,
     failing_tests,
     neutral,
     retry_messages,
@@ -80,10 +80,28 @@ def test_feedback_quotes_what_failed_with_its_value_and_nothing_that_passed() ->
     assert messages[3] == task_messages(PROBLEM)[1]
 
 
+def test_feedback_by_tests_alone_names_them_in_the_task_and_shows_no_code() -> None:
+    report = TestReport(results=(result("failed", "largest([]) gave 0, expected None"),), error=None)
+    lesson = task_messages(PROBLEM, [Note()])
+    messages = retry_messages(PROBLEM, lesson, "def largest(xs):\n    return 0", report, "tests")
+    assert messages[:2] == lesson[:2]
+    assert messages[2]["content"] == (f"{PROBLEM.text}\nAn earlier attempt failed these tests:\n"
+                                      "- largest([]) gave 0, expected None\nReply only with Python code.")
+    assert messages[3] == lesson[3]
+    assert len(messages) == 4
+
+
+def test_no_feedback_is_the_first_prompt_again_and_another_word_is_refused() -> None:
+    report = TestReport(results=(result("failed", "x"),), error=None)
+    assert retry_messages(PROBLEM, task_messages(PROBLEM), "x", report, "none") == task_messages(PROBLEM)
+    with pytest.raises(ValueError, match=r"expected feedback out of code_and_tests, tests, none; got 'praise'"):
+        retry_messages(PROBLEM, task_messages(PROBLEM), "x", report, "praise")
+
+
 def test_feedback_is_bounded_and_a_load_error_is_its_only_line() -> None:
     many = TestReport(results=tuple(result("failed", f"case {i}") for i in range(9)), error=None)
-    assert failing_tests(many).split("\n")[-1] == f"- and {9 - FEEDBACK_LIMIT} more"
-    assert len(failing_tests(many).split("\n")) == FEEDBACK_LIMIT + 1
+    assert failing_tests(many).split("\n")[-1] == f"- and {9 - QUOTED_TESTS} more"
+    assert len(failing_tests(many).split("\n")) == QUOTED_TESTS + 1
     assert failing_tests(TestReport(results=(), error="SyntaxError: line 2")) == "- SyntaxError: line 2"
 
 

@@ -78,7 +78,7 @@ def test_different_seeds_draw_differently_and_share_the_first_attempt() -> None:
 
 
 @pytest.mark.parametrize(("arm", "calls"), [("single attempt", 1), ("plain retry", 3), ("Reflexion", 3),
-                                            ("Reflexion, temperature 0", 3)])
+                                            ("Reflexion, tests only", 3), ("Reflexion, temperature 0", 3)])
 def test_every_arm_spends_what_it_says(arm: str, calls: int) -> None:
     chat = Scripted([WRONG] * 3)
     assert solve(PROBLEM, chat, **ARMS[arm]).outcome == "failure"
@@ -120,7 +120,8 @@ def test_the_lesson_is_one_line_of_status_and_diagnosis() -> None:
 
 @pytest.mark.parametrize(("change", "settings", "words"), [
     ({"tests": ()}, {}, "'largest' has no tests"), ({}, {"iterations": 0}, "at least one iteration, got 0"),
-    ({}, {"lesson_format": "poem"}, "expected a lesson format out of .*; got 'poem'")])
+    ({}, {"lesson_format": "poem"}, "expected a lesson format out of .*; got 'poem'"),
+    ({}, {"feedback": "praise"}, "expected feedback out of .*; got 'praise'")])
 def test_an_episode_that_would_mean_nothing_is_refused(change, settings, words) -> None:
     chat = Scripted([RIGHT])
     with pytest.raises(ValueError, match=words):
