@@ -16,6 +16,8 @@ from helpers.execute import Job, Run, execute_all, kernel_environment
 from helpers.fresh_kernel import clean, execute_one, first_failure
 from helpers.progress import Progress
 
+# On Windows, papermill chooses an event loop in a way that Python 3.14 deprecates.
+pytestmark = pytest.mark.filterwarnings("ignore:'asyncio\\.:DeprecationWarning")
 FIGURE = """import matplotlib.pyplot as plt
 plt.plot([1, 2])
 plt.show()"""

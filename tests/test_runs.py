@@ -74,7 +74,8 @@ def test_stored_outputs_are_compared_word_by_word_and_pixels_are_not(stored, tmp
     assert verify_notebooks(paths) == 1
     out = capfd.readouterr().out
     assert "rises to 3.</figcaption>" in out
-    assert "02_other_words.ipynb::Cell 1\n1 failed, 5 passed" in out, "expected all cells, none taken for another"
+    assert "02_other_words.ipynb::Cell 1" in out
+    assert "1 failed, 5 passed" in out, "expected all cells of the three, none taken for another"
 
 
 def test_storing_the_same_bytes_writes_nothing(tmp_path, capsys):
