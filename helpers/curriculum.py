@@ -109,8 +109,10 @@ def _find(name: str, known: list[Path]) -> Path:
         f"did you mean {' or '.join(near)}?" if near else f"the notebooks are: {', '.join(stems) or 'none yet'}"))
 
 
-def contents_table(chapters: list[Chapter]) -> str:
+def contents_table(chapters: list[Chapter], *, folder: str = "notebooks/") -> str:
     """The notebooks in reading order as a Markdown table: number and link, question, minutes, prerequisites.
+
+    `folder` is where the links lead, seen from the page that holds the table.
 
     >>> print(contents_table([Chapter(path=Path("notebooks/00_go.ipynb"), question="Does it run?", minutes=10)]))
     | notebook | question | minutes | builds on |
@@ -119,7 +121,7 @@ def contents_table(chapters: list[Chapter]) -> str:
     """
     rows = ["| notebook | question | minutes | builds on |", "|---|---|---:|---|"]
     for chapter in chapters:
-        cells = (f"[{chapter.path.stem}](notebooks/{chapter.path.name})", chapter.question,
+        cells = (f"[{chapter.path.stem}]({folder}{chapter.path.name})", chapter.question,
                  str(chapter.minutes), ", ".join(chapter.prerequisites) or "–")
         rows.append(f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |")
     return "\n".join(rows)

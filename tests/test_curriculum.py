@@ -151,3 +151,8 @@ def test_every_prerequisite_comes_earlier_in_the_reading_order():
     late = [(chapter.path.name, needed) for chapter in load_chapters() for needed in chapter.prerequisites
             if needed[:2].isdigit() and int(needed[:2]) >= chapter.number]
     assert late == [], f"{NOTEBOOKS.name}: a notebook builds on a later one"
+
+
+def test_the_table_of_a_page_beside_the_notebooks_links_to_its_neighbours():
+    chapter = Chapter(path=Path("notebooks/00_go.ipynb"), question="Does it run?", minutes=10)
+    assert "[00_go](00_go.ipynb)" in contents_table([chapter], folder="")
