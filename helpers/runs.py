@@ -76,10 +76,18 @@ def _refuse(notebooks: Sequence[Path], output: Path, parameters: Mapping[str, ob
 
 
 def known_parameters(notebook: Path) -> list[str]:
-    """The names that the cell tagged `parameters` sets, in its order; empty when there is no such cell."""
-    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    tagged = [cell for cell in cells if "parameters" in cell["metadata"].get("tags", [])]
-    body = ast.parse("".join(tagged[0]["source"])).body if tagged else []
+    """The names that the cell tagged `parameters` sets, in its order; empty when there is no such cell.
+
+    Raises:
+        RunError: the file is no notebook, or that cell is not plain Python.
+    """
+    try:
+        cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+        tagged = [cell for cell in cells if "parameters" in cell["metadata"].get("tags", [])]
+        body = ast.parse("".join(tagged[0]["source"])).body if tagged else []
+    except (ValueError, KeyError, TypeError, SyntaxError) as error:
+        raise RunError(f"{notebook.name}: its parameters cannot be read ({type(error).__name__}: {error}); expected "
+                       "a notebook whose cell tagged `parameters` holds plain Python") from None
     targets = [target for line in body if isinstance(line, ast.Assign | ast.AnnAssign)
                for target in (line.targets if isinstance(line, ast.Assign) else [line.target])]
     return [target.id for target in targets if isinstance(target, ast.Name)]

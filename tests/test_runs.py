@@ -97,6 +97,14 @@ def test_parameters_are_known_before_anything_runs(tmp_path):
     assert "none (no cell tagged `parameters`)" in unknown_parameters(write(tmp_path, "02_y", "a = 1"), {"a": 1})
 
 
+def test_parameters_that_cannot_be_read_are_an_error_that_names_the_notebook(tmp_path):
+    for path in (write(tmp_path, "01_magic", "%time n = 1", tags=("parameters",)), tmp_path / "02_text.ipynb"):
+        if not path.exists():
+            path.write_text("no JSON", encoding="utf-8")
+        with pytest.raises(RunError, match=rf"^{path.name}: its parameters cannot be read"):
+            known_parameters(path)
+
+
 @pytest.mark.parametrize(("text", "value"), [
     ("-2", -2), ("1e-3", 0.001), ("true", True), ("True", True), ("null", None), ("'3'", "3"), ("lru", "lru"),
     ("a b", "a b"), ("", ""), ("01", "01")])
