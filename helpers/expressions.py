@@ -62,7 +62,8 @@ def plan_of(test: str, *, whole: bool = False) -> Plan:
     replacer = _Replacer(text, _stored(left))
     left = replacer.visit(left)
     # Monty cannot leave a session from inside a generator: there the calls are made at once.
-    inside = [node for node in ast.walk(left) if isinstance(node, ast.GeneratorExp)]
+    inside = [part for node in ast.walk(left) if isinstance(node, ast.GeneratorExp)
+              for part in (node.elt, *node.generators[0].ifs, *node.generators[1:])]
     source = mended(ast.unparse(left), lazy="_sandbox_call" not in "".join(map(ast.unparse, inside))).source
     return Plan(test, shown, source, False, tuple(replacer.calls), expected)
 

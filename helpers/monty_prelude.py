@@ -166,39 +166,52 @@ def hasattr(value, name, _hasattr=hasattr, _type=type, _iter=iter,
 def locals():
     raise NotImplementedError('the sandbox does not yet support the built-in locals')
 ''',
-    # In the model's session: what an iterator gives, for a test that goes on with it.
+    # In the session of the code: what an iterator or a view gives, for a test that goes on with it.
     "_sandbox_drawn": f'''
 def _sandbox_drawn(value, _plain=_sandbox_plain, _iter=iter):
     answer = _plain(value)
     if answer[0][:4] != 'type':
         return answer
-    try:
-        if _iter(value) is not value:
+    kind = answer[0][5:]
+    if kind not in ('dict_keys', 'dict_values', 'dict_items', 'range'):
+        try:
+            if _iter(value) is not value:
+                return answer
+        except TypeError:
             return answer
-    except TypeError:
-        return answer
+        kind = 'iterator'
     items = []
     for item in value:
         items.append(item)
         if len(items) > {MAX_SIZE // PART_SIZE}:
             break
     reason, items = _plain(items)
-    return (reason or 'iterator', items)
+    return (reason or kind, items)
 ''',
-    # In the test's session: a call of the model's code, which runs in another one; `_sandbox_host` carries it.
+    # In the session of the test: a call of the code, which runs in another one; `_sandbox_host` carries it.
     "_sandbox_call": '''
 def _sandbox_call(index, *bound):
     def ask(args):
         refused, given = _sandbox_plain((bound, args))
         if refused:
             raise NotImplementedError('the sandbox does not yet support handing a function of the test to the code')
-        reason, value = _sandbox_host(index, given[0], given[1])
-        if reason == 'iterator':
+        kind, value = _sandbox_host(index, given[0], given[1])
+        if kind == 'function':
+            return lambda *args: ask(args)
+        if kind == 'iterator':
             return _sandbox_iter(value)
-        return (lambda *args: ask(args)) if reason == 'function' else value
+        if kind == 'range':
+            step = value[1] - value[0] if len(value) > 1 else 1
+            return range(value[0], value[-1] + step, step) if value else range(0)
+        if kind == 'dict_keys':
+            return {key: None for key in value}.keys()
+        if kind == 'dict_items':
+            return {key: item for key, item in value}.items()
+        return {place: item for place, item in [*enumerate(value)]}.values() if kind == 'dict_values' else value
     return ask(None)
 ''',
 }
+DRAWN = ("iterator", "range", "dict_keys", "dict_values", "dict_items")  # what `_sandbox_drawn` takes apart
 
 
 def parts_of(source: str) -> frozenset[str]:

@@ -65,8 +65,9 @@ class Sessions:
     def tests(self, parts: frozenset[str], limits: Limits) -> Iterator[MontySession]:
         """A clean session for a test, with the parts of the prelude that it needs."""
         limits = replace(limits, suspensions=MAX_CALLS)
+        start = self.start(parts, limits)  # before a worker is held: it takes one as well
         with self._tests.checkout(**limits.options()) as session:
-            session.load_session(self.start(parts, limits))
+            session.load_session(start)
             yield session
 
     def start(self, parts: frozenset[str], limits: Limits) -> bytes:

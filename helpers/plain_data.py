@@ -39,11 +39,11 @@ def why_not_plain(value: object) -> str:
         if kind in _ATOMS:
             continue
         if kind is int:
-            room -= MAX_SIZE * (item.bit_length() > MAX_INT_BITS)
+            room -= (MAX_SIZE + 1) * (item.bit_length() > MAX_INT_BITS)
         elif kind in _TEXTS:
             room -= len(item)
         elif kind in _CONTAINERS:
-            room -= PART_SIZE * len(item) + MAX_SIZE * (depth > MAX_DEPTH)
+            room -= PART_SIZE * len(item) + (MAX_SIZE + 1) * (depth > MAX_DEPTH)
         else:
             return described(kind.__name__)
         if room < 0:
@@ -140,4 +140,4 @@ def without_paths(message: str) -> str:
     >>> without_paths("Permission denied: '/tmp/pytest-7/.env'")
     "Permission denied: '<path>'"
     """
-    return re.sub(r"(?<![\w.<>/])(?:[A-Za-z]:)?(?:[/\\][\w.+~-]+)+", "<path>", message[:2000])
+    return re.sub(r"(?<![\w./])(?:[A-Za-z]:)?(?:[/\\][\w.+~-]+)+", "<path>", message[:2000])

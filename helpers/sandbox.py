@@ -8,66 +8,27 @@ running code that Monty does not know (verdict `unsupported`); it never falls ba
 
 import ast
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any
 
-from pydantic_monty import MontyCrashedError, MontyError, MontyRuntimeError, MontySession, MontySyntaxError
+from pydantic_monty import MontyError, MontySession
 
-from helpers.dialect import Mended, mended, missing_feature
+from helpers.dialect import Mended, mended
 from helpers.expressions import Plan, plan_of
-from helpers.monty_prelude import parts_of
+from helpers.monty_prelude import DRAWN, parts_of
 from helpers.monty_sessions import Limits, sessions
-from helpers.plain_data import TOO_LARGE, as_text, described, one_line, same, why_not_plain, without_paths
+from helpers.plain_data import TOO_LARGE, as_text, described, one_line, same, why_not_plain
+from helpers.verdicts import Stop, TestReport, TestResult, short, unsupported, verdicts
 
 MAX_CODE = 50_000  # characters of a program; a traceback quotes its line in each of up to 1,000 frames
 MAX_PRINTED = 2_000  # characters kept of what a program prints while it is loaded
 MAX_TIMEOUT_S = 60.0
 _LOADED = "loaded"  # the value of the last line; a `return` at the top level leaves before it
-_CODE = "<python-input-1>"  # how Monty names the code in a traceback; 0 is the prelude
-_EQUAL_TO_PLAIN = ("Decimal", "dict_keys", "dict_items")  # not plain data, and yet == may hold
-
-
-@dataclass(frozen=True)
-class TestResult:
-    """What one test said of the code; `detail` is one line of at most 300 characters, the same in every run."""
-
-    __test__: ClassVar[bool] = False  # nothing for pytest to collect
-
-    test: str
-    status: str  # passed | failed | error | timeout | memory | unsupported | crash
-    detail: str
-
-
-@dataclass(frozen=True)
-class TestReport:
-    """The results in the order of the tests; `error` says why the code could not be tested at all, if so."""
-
-    __test__: ClassVar[bool] = False
-
-    results: tuple[TestResult, ...]
-    error: str | None
-    printed: str = ""  # what the code printed while it was loaded, for a reader; no verdict depends on it
-
-    @property
-    def passed(self) -> bool:
-        """Whether there was at least one test and all passed."""
-        return self.error is None and bool(self.results) and self.n_passed == len(self.results)
-
-    @property
-    def n_passed(self) -> int:
-        """How many tests passed."""
-        return sum(result.status == "passed" for result in self.results)
-
-
-class _Stop(Exception):
-    """The end of a test, or of the loading, with its verdict."""
-
-    def __init__(self, status: str, text: str) -> None:
-        super().__init__(text)
-        self.status, self.text = status, text
+# Not plain data, and yet == may hold with values of these types.
+_MAY_EQUAL = {described("Decimal"): (int, float), described("dict_keys"): (set, frozenset),
+              described("dict_items"): (set, frozenset)}
 
 
 def run_tests(code: str | None, tests: Sequence[str], *, timeout_s: float = 5.0, memory_mb: int = 256) -> TestReport:
@@ -90,7 +51,7 @@ def run_tests(code: str | None, tests: Sequence[str], *, timeout_s: float = 5.0,
     printed: list[str] = []
     try:
         run = _load(_checked_program(code), plans, limits, printed)
-    except _Stop as stop:
+    except Stop as stop:
         text = one_line(stop.text)
         return TestReport(tuple(TestResult(plan.test, stop.status, text) for plan in plans), text, _kept(printed))
     return TestReport(tuple(run.result(plan) for plan in plans), None, _kept(printed))
@@ -121,14 +82,14 @@ def _checked_plans(code: object, tests: Sequence[str]) -> list[Plan]:
 def _checked_program(code: str | None) -> Mended:
     source = (code or "").removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     if not source.strip():
-        raise _Stop("error", "there is no code to test")
+        raise Stop("error", "there is no code to test")
     if len(source) > MAX_CODE:
-        raise _Stop("error", f"the code has more than {MAX_CODE:,} characters")
+        raise Stop("error", f"the code has more than {MAX_CODE:,} characters")
     if any(c == "\0" or "\ud800" <= c <= "\udfff" for c in source):
-        raise _Stop("error", "SyntaxError: a Python program holds no NUL and no half of a surrogate pair")
+        raise Stop("error", "SyntaxError: a Python program holds no NUL and no half of a surrogate pair")
     program = mended(source)
     if program.refused:
-        raise _unsupported("the code", program.refused)
+        raise unsupported("the code", program.refused)
     return program
 
 
@@ -141,11 +102,11 @@ def _load(program: Mended, plans: Sequence[Plan], limits: Limits, printed: list[
     sources = [program.source, *(plan.source for plan in plans), *(c.source for plan in plans for c in plan.calls)]
     if any(plan.calls for plan in plans):
         sources.append("_sandbox_drawn")
-    start = sessions().start(parts_of(" ".join(sources)), limits)
-    with _verdicts("loading the code", program, limits), sessions().code(start, limits) as session:
+    with (verdicts("loading the code", program, limits),
+          sessions().code(sessions().start(parts_of(" ".join(sources)), limits), limits) as session):
         left = _fed(session, f"{program.source}\n\n{_LOADED!r}", print_callback=keep)
         if left != _LOADED:
-            raise _Stop("error", "loading the code raised SyntaxError: 'return' outside function")
+            raise Stop("error", "loading the code raised SyntaxError: 'return' outside function")
         return _Run(session.dump(), program, limits)
 
 
@@ -173,10 +134,10 @@ class _Run:
                 value = self._from_code(plan)
             else:
                 value, told = self._from_test(plan)
-        except _Stop as stop:
+        except Stop as stop:
             return TestResult(plan.test, stop.status, one_line(stop.text))
         right = bool(value) if constant is None else same(value, constant[0])
-        text = f"{_short(plan.left)} gave {as_text(value)}"
+        text = f"{short(plan.left)} gave {as_text(value)}"
         if not right:
             text += f", expected {'a true value' if constant is None else as_text(constant[0])}"
             text += f"; {told}" if told and constant is None else ""
@@ -184,32 +145,33 @@ class _Run:
 
     def _from_code(self, plan: Plan) -> Any:
         """The value of a test that is nothing but a call of the code."""
-        with _verdicts(plan.left, self.program, self.limits), sessions().code(self.state, self.limits) as session:
+        with verdicts(plan.left, self.program, self.limits), sessions().code(self.state, self.limits) as session:
             problem, value = _answer(session, f"_sandbox_plain({plan.source})")
         if problem:
-            wanted = f", expected {plan.expected or 'a true value'}"
-            status = "unsupported" if problem.endswith(_EQUAL_TO_PLAIN) else "failed"
-            raise _Stop(status, f"{_short(plan.left)} gave {_short(problem)}{_short(wanted)}")
+            wanted = plan.expected or "a true value"
+            alike = plan.expected and isinstance(_constant(plan.expected)[0], _MAY_EQUAL.get(problem, ()))
+            raise Stop("unsupported" if alike else "failed",
+                       f"{short(plan.left)} gave {short(problem)}, expected {short(wanted)}")
         return value
 
     def _from_test(self, plan: Plan) -> tuple[Any, str]:
         """The value of any other test, computed in a clean session, and what its first calls gave."""
         if not plan.calls:
-            raise _Stop("error", f"{_short(plan.test)} calls nothing that the code defines")
+            raise Stop("error", f"{short(plan.test)} calls nothing that the code defines")
         parts = parts_of(plan.source)
         carrier = None
         try:
-            with (_verdicts(plan.left, None, self.limits), sessions().code(self.state, self.limits) as code,
+            with (verdicts(plan.left, None, self.limits), sessions().code(self.state, self.limits) as code,
                   sessions().tests(parts, self.limits) as clean):
                 carrier = _Carrier(self, plan, code)
                 problem, value = _answer(clean, f"_sandbox_plain({plan.source})",
                                          external_lookup={"_sandbox_host": carrier})
-        except _Stop as stop:
+        except Stop as stop:
             if carrier is None or carrier.stop is None:
-                raise _Stop(stop.status, "; ".join([stop.text, *(carrier.told if carrier else ())])) from None
+                raise Stop(stop.status, "; ".join([stop.text, *(carrier.told if carrier else ())])) from None
             raise carrier.stop from None
         if problem:
-            raise _Stop("unsupported", f"{_short(plan.left)} gave {problem}, which cannot be judged")
+            raise Stop("unsupported", f"{short(plan.left)} gave {problem}, which cannot be judged")
         return value, "; ".join(carrier.told)
 
 
@@ -220,49 +182,51 @@ class _Carrier:
         self.run, self.plan, self.code = run, plan, code
         self.deadline = time.monotonic() + run.limits.timeout_s
         self.told: list[str] = []  # what the first calls gave
-        self.stop: _Stop | None = None
+        self.stop: Stop | None = None
 
     def __call__(self, index: int, bound: tuple, args: tuple | None) -> tuple[str, Any]:
-        """("", value), ("iterator", what it gives) or ("function", None); any other end is kept in `stop`."""
+        """("", value), (one of DRAWN, what it gives) or ("function", None); any other end is kept in `stop`."""
         call = self.plan.calls[index]
         given = ", ".join(f"{name} = {as_text(value, 40)}" for name, value in zip(call.bound, bound, strict=True))
-        shown = _short(call.text) + (f" for {given}" if given else "")
+        shown = short(call.text) + (f" for {given}" if given else "")
         try:
             return self._carried(call.source, shown, bound, args)
-        except _Stop as stop:
+        except Stop as stop:
             self.stop = stop
             raise
 
     def _carried(self, source: str, shown: str, bound: tuple, args: tuple | None) -> tuple[str, Any]:
         limits = self.run.limits
         if time.monotonic() > self.deadline:
-            raise _Stop("timeout", f"{_short(self.plan.left)} timed out after {limits.timeout_s:g} s")
+            raise Stop("timeout", f"{short(self.plan.left)} timed out after {limits.timeout_s:g} s")
         if args is not None:
             source = f"({source})(*_sandbox_args)"
-        with _verdicts(shown, self.run.program, limits):
+        with verdicts(shown, self.run.program, limits):
             problem, value = _answer(self.code, f"_sandbox_drawn({source})",
                                      inputs={"_sandbox_bound": bound, "_sandbox_args": args})
-            mutable = any(isinstance(value, (list, dict, set)) for value in bound)
+            mutable = any(isinstance(variable, (list, dict, set)) for variable in bound)
             kept = _answer(self.code, "_sandbox_plain(_sandbox_bound)") if mutable else ("", bound)
         if kept != ("", bound):
-            raise _Stop("unsupported", f"{shown} changes its argument, which this test cannot see")
+            raise Stop("unsupported", f"{shown} changes its argument, which this test cannot see")
         if len(self.told) < 3:
-            self.told.append(f"{shown} gave {problem or as_text(value, 40)}")
-        if problem in ("", "iterator"):
+            gave = described(problem) if problem in DRAWN else problem or as_text(value, 40)
+            self.told.append(f"{shown} gave {gave}")
+        if problem in ("", *DRAWN):
             return problem, value
         if problem in ("a function object", "a builtin_function_or_method object", "a class"):
             return "function", None
         status = "failed" if problem == TOO_LARGE else "unsupported"
-        raise _Stop(status, f"{shown} gave {problem}, and the test goes on with plain data only")
+        raise Stop(status, f"{shown} gave {problem}, and the test goes on with plain data only")
 
 
 def _answer(session: MontySession, source: str, **options: Any) -> tuple[str, Any]:
-    """What `source`, a call of `_sandbox_plain` or `_sandbox_drawn`, gave: ("", plain value) or (problem, …)."""
+    """What a call of `_sandbox_plain` or `_sandbox_drawn` gave: ("", plain value), (one of DRAWN, its parts) or
+    (a problem, anything)."""
     answer = _fed(session, source, print_callback=lambda stream, text: None, **options)
     if type(answer) is not tuple or len(answer) != 2 or type(answer[0]) is not str:
         return described("unknown"), None  # the code put something else in the place of those two
     reason, value = answer
-    if reason in ("", "iterator"):
+    if reason in ("", *DRAWN):
         return why_not_plain(value) or reason, value
     return TOO_LARGE if reason == "too large" else described(one_line(reason.removeprefix("type "), 60)), None
 
@@ -290,47 +254,3 @@ def _constant(source: str) -> tuple[Any] | None:
     except MontyError:
         return None
     return None if problem else (value,)
-
-
-# --- verdicts ------------------------------------------------------------------------------------------------
-
-
-def _short(text: str) -> str:
-    return one_line(text, 110)
-
-
-@contextmanager
-def _verdicts(what: str, program: Mended | None, limits: Limits) -> Iterator[None]:
-    """Turns every error of Monty into the verdict that it means; without `program` it is one of the test."""
-    try:
-        yield
-    except MontyError as error:
-        raise _stop_for(error, _short(what), program, limits) from None
-
-
-def _stop_for(error: MontyError, what: str, program: Mended | None, limits: Limits) -> _Stop:
-    timeout = _Stop("timeout", f"{what} timed out after {limits.timeout_s:g} s")
-    if isinstance(error, MontyCrashedError):
-        return timeout if error.timed_out else _Stop("crash", f"{what} ended the process of the sandbox")
-    if not isinstance(error, (MontyRuntimeError, MontySyntaxError)):
-        return _Stop("error", f"{what} gave a value that cannot leave the sandbox")
-    message = error.display("msg")
-    kind = error.display("type-msg").removesuffix(message).removesuffix(": ")
-    message = message[:2000]
-    frames = error.traceback()
-    if kind == "TimeoutError" and not frames:  # the limit, not an exception that the code raised
-        return timeout
-    if kind == "MemoryError" and "memory limit" in message:
-        return _Stop("memory", f"{what} used more than {limits.memory_mb} MB")
-    lines = [frame.line for frame in frames if frame.filename == _CODE and program]
-    place = f" (line {lines[-1]})" if lines else ""
-    if feature := missing_feature(kind, message):
-        return _unsupported(what, one_line(feature, 80) + place)
-    if program and program.eager and kind != "SyntaxError":
-        return _unsupported(what, "a generator expression that is not computed at once")
-    told = f"{kind}: {without_paths(message)}" if message else kind
-    return _Stop("error", f"{what} raised {one_line(told, 150)}{place}")
-
-
-def _unsupported(what: str, feature: str) -> _Stop:
-    return _Stop("unsupported", f"{what} needs {feature}, which the sandbox does not have; write it without")
