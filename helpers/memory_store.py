@@ -74,7 +74,8 @@ class LessonStore:
     def compact(self) -> None:
         """Rewrite the log in one step without what was deleted; words that only deleted lessons had are unlearnt.
 
-        Lessons, archived ones, receipts and ids stay. A damaged line is set aside before, as in `repair`.
+        Lessons, archived ones, receipts and ids stay. A damaged line is set aside before, as in `repair`; files set
+        aside may hold deleted text too, and are the reader's to remove.
         """
         with self._writing():
             self._rewrite()
@@ -122,16 +123,16 @@ class LessonStore:
         return store
 
     def _open(self) -> None:
-        self._refresh()
+        self._refresh(quiet=True)
         for _ in range(10):  # an unfinished last line may be being written at this moment
             if self._journal.torn:
                 time.sleep(0.01)
-                self._refresh()
+                self._refresh(quiet=True)
         self._report(self._journal.damage)
         if self._journal.header is None and (left := ", ".join(self._journal.leftovers())):
             self.notes.append(f"{self.path}: a new memory begins here, though {left} stands beside it")
             warnings.warn(f"{self.path}: expected records, since {left} stands beside it, got an empty or missing "
-                          "file; a new memory begins here, and those files stay", DamageWarning, stacklevel=4)
+                          "file; a new memory begins here, and those files stay", DamageWarning, stacklevel=3)
         elif self._journal.header is None and self.path.exists():
             self.notes.append(f"{self.path}: zero bytes long, a new memory begins here")
 
@@ -139,11 +140,11 @@ class LessonStore:
         """Keep the report, and warn unless the same pieces were reported before."""
         if report and (self.damage is None or self.damage.pieces != report.pieces):
             self.damage = report
-            warnings.warn(str(report), DamageWarning, stacklevel=5)
+            warnings.warn(str(report), DamageWarning, stacklevel=4)  # whoever opens a memory
         elif report:
             self.damage = report
 
-    def _refresh(self) -> None:
+    def _refresh(self, *, quiet: bool = False) -> None:
         """Read what others wrote; everything, when an interrupt left it unknown what had been taken in."""
         afresh = self._interrupted
         if afresh:
@@ -151,7 +152,7 @@ class LessonStore:
         self._interrupted = True
         self._journal.catch_up(self._apply, lambda header: self._restart(header, afresh))
         self._interrupted = False
-        if not self._journal.torn:
+        if not quiet and not self._journal.torn:
             self._report(self._journal.damage)
 
     def _restart(self, header: dict[str, Any] | None, afresh: bool) -> None:

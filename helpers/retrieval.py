@@ -116,7 +116,6 @@ def choose(request: Request, lessons: Mapping[int, Lesson], best: Callable[[int]
                    and len(_spread([*chosen[:-1], hit], request.k, request.max_per_source)) == len(chosen)]
         if untried:
             chosen[-1] = untried[rng.integers(len(untried))]
-            chosen.sort(key=lambda hit: (-hit.score, hit.lesson.id))
     return Hits(chosen, _reason(request, ranked))
 
 

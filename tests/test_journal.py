@@ -185,6 +185,17 @@ def test_a_second_reader_sees_what_the_first_appends_and_only_that(tmp_path):
     assert list(other.records()) == EVENTS[:2]
 
 
+def test_a_record_written_past_the_lock_is_read_all_the_same(tmp_path):
+    write(tmp_path / "log", EVENTS[0])
+    log, records = read(tmp_path / "log")
+    with (tmp_path / "log").open("ab") as file:
+        file.write(encode(EVENTS[1]))
+    with log.lock():
+        log.append(EVENTS[2])
+    log.catch_up(records.append, lambda header: records.clear())
+    assert records == EVENTS[:3]
+
+
 def test_a_replaced_file_is_read_from_the_start(tmp_path):
     write(tmp_path / "log", *EVENTS)
     one, other = read(tmp_path / "log")[0], Journal(tmp_path / "log")

@@ -58,8 +58,8 @@ def write_until_killed(path, number, acknowledge):
             os.write(acknowledge, b"c\n")
 
 
-def killed(path, number, seconds):
-    """The lines one writer acknowledged before it was killed."""
+def killed(path, number, acknowledged, seconds):
+    """The lines one writer acknowledged before it was killed, some time after it had so many."""
     reader, writer = os.pipe()
     if (pid := os.fork()) == 0:
         try:
@@ -67,11 +67,12 @@ def killed(path, number, seconds):
         finally:
             os._exit(1)  # only reached by an exception: its missing acknowledgements are noticed
     os.close(writer)
-    time.sleep(seconds)
-    os.kill(pid, 9)
-    status = os.waitpid(pid, 0)[1]
     with open(reader, "rb") as pipe:
-        lines = pipe.read().decode().splitlines()
+        lines = [pipe.readline().decode().rstrip("\n") for _ in range(acknowledged)]
+        time.sleep(seconds)
+        os.kill(pid, 9)
+        status = os.waitpid(pid, 0)[1]
+        lines += pipe.read().decode().splitlines()
     assert os.WIFSIGNALED(status), f"the writer failed by itself after {lines}"
     return lines
 
@@ -83,7 +84,7 @@ def kill_many(folder, kills):
     for number in range(kills):
         if number % 20 == 0:  # a new file now and then, so that opening stays quick and creation is killed too
             path, expected = Path(folder, f"{number}.jsonl"), set()
-        lines = killed(path, number, rng.uniform(0.002, 0.045))
+        lines = killed(path, number, rng.randrange(8), rng.uniform(0, 0.02))
         for line in lines:
             (expected.discard if line[0] == "-" else expected.add)(line[1:])
         expected.discard("")

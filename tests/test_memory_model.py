@@ -190,7 +190,7 @@ def test_the_memory_and_a_dictionary_agree_whatever_is_done(monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     from hypothesis.stateful import run_state_machine_as_test
     run_state_machine_as_test(MemoryAgainstModel, settings=settings(
-        max_examples=60, stateful_step_count=40, deadline=None, derandomize=True, print_blob=True,
+        max_examples=30, stateful_step_count=40, deadline=None, derandomize=True, print_blob=True,
         suppress_health_check=list(HealthCheck)))
 
 

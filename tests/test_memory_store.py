@@ -188,8 +188,9 @@ def damaged(path):
 def test_opening_and_searching_a_damaged_file_writes_nothing(path):
     line = damaged(path)
     before = digest(path)
-    with pytest.warns(DamageWarning, match=r"m\.jsonl: 5 records were read|m\.jsonl: 4 records were read"):
+    with pytest.warns(DamageWarning, match=r"m\.jsonl: \d records were read; damaged lines: 1, left") as caught:
         memory = VectorMemory(path, Exact())
+    assert caught[0].filename == __file__
     assert found(memory.search("query", 9)) == [1, 2, 4, 5]
     assert memory.damage.pieces[0].data == line and memory.damage.saved_to is None
     assert digest(path) == before and sorted(os.listdir(path.parent)) == ["m.jsonl", "m.jsonl.lock"]
@@ -273,9 +274,10 @@ def test_zero_bytes_are_a_new_memory_unless_something_was_there_before(path):
     path.unlink()
     for prepare in (lambda: None, lambda: path.write_bytes(b"")):
         prepare()
-        with pytest.warns(DamageWarning, match=r"expected records, since m\.jsonl\.corrupt-20250101T000000.000Z"):
+        with pytest.warns(DamageWarning, match=r"since m\.jsonl\.corrupt-20250101T000000\.000Z stands") as caught:
             memory = VectorMemory(path, Exact())
         assert len(memory) == 0 and "corrupt" in memory.notes[0]
+        assert caught[0].filename == __file__
 
 
 def test_a_file_deleted_under_an_open_memory_is_not_begun_again_with_one_lesson(path):

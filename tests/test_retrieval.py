@@ -77,9 +77,13 @@ def test_with_rng_a_lesson_beyond_the_top_k_gets_its_trial(path):
         tried.append(found(hits))
         memory.record(f"then {number}", found(hits), "success")
     assert {row[2] for row in tried[:2]} == {4, 5} and [row[:2] for row in tried] == [[1, 2]] * 3
+    assert found(VectorMemory(path, Exact()).search("query", 4, rng=rng)) == [1, 2, 3, 4]
+    memory.add("0.95", "new, and at the top by itself")
+    memory.add("0.1", "new, and last")
+    assert {tuple(found(memory.search("query", 2, rng=rng))) for _ in range(20)} == {(6, 1)}  # 6 has its trial already
     assert tried[2] == [1, 2, 3]  # once all were tried, exploration is over
     assert found(memory.search("query", 1, exclude="", rng=rng)) == []  # filters hold here too
-    assert found(VectorMemory(memory.path, Exact()).search("query", 9, rng=rng)) == [1, 2, 3, 4, 5]
+    assert found(VectorMemory(memory.path, Exact()).search("query", 9, rng=rng)) == [6, 1, 2, 3, 4, 5, 7]
 
 
 def test_exploration_keeps_threshold_family_and_cap(path):
