@@ -199,8 +199,8 @@ def main() -> None:
     """Run all of it, in about a minute."""
     embedder = Given(np.random.default_rng(0), 32)
     if hasattr(os, "getloadavg"):
-        print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; with a load near or above the cores, read the rows "
-              "of one thread only")
+        print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; with a load near or above the cores, read the "
+              "rows of one thread only")
     assert math.isclose(float(np.linalg.norm(embedder.vectors[0])), 1, rel_tol=1e-6)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
