@@ -5,6 +5,7 @@ Left out: choosing problems, drawing figures, and any parallel running: answers 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from helpers.llm import Reply
 from helpers.problems import Problem
-from helpers.reflexion import Episode, solve
+from helpers.reflexion import Episode, judged, solve
 from helpers.stats import Difference, paired_difference, proportion_interval
 
 # Ways of spending attempts. The first attempt is the same in all of them (temperature 0), so that they differ
@@ -24,6 +25,10 @@ ARMS: dict[str, dict] = {
     "Reflexion, tests only": {"iterations": 3, "feedback": "tests", "retry_temperature": 0.6},
     "Reflexion, temperature 0": {"iterations": 3},
 }
+
+
+# Arms share first attempts and repeat code; the same code against the same tests gets the same verdicts.
+judge_once = functools.lru_cache(maxsize=10_000)(judged)
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,7 @@ class ArmResult:
 def run_arm(name: str, problems: Sequence[Problem], chat: Callable[..., Reply], *, seeds: Sequence[int] = (0,),
             **settings) -> ArmResult:
     """Solve every problem once a seed with the `settings` of `helpers.reflexion.solve`, by default those of `ARMS`."""
-    settings = settings or ARMS.get(name, {})
+    settings = {"judge": judge_once} | (settings or ARMS.get(name, {}))
     if not problems or not seeds:
         raise ValueError(f"arm {name!r}: expected problems and seeds, got {len(problems)} and {len(seeds)}")
     return ArmResult(name, tuple(tuple(solve(problem, chat, seed=seed, **settings) for seed in seeds)

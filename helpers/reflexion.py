@@ -6,7 +6,7 @@ call (the failing tests with their actual values take its place), self-written t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -25,7 +25,15 @@ from helpers.prompts import (
 )
 from helpers.sandbox import TestReport, run_tests
 
-__all__ = ["Attempt", "Episode", "Memory", "extract_code", "solve"]
+__all__ = ["Attempt", "Episode", "Memory", "extract_code", "judged", "solve"]
+
+TEST_LIMIT_S = 1.0  # a right answer takes microseconds; an endless one costs this much for each of its tests
+
+
+def judged(code: str, tests: Sequence[str]) -> TestReport:
+    """The verdicts of the sandbox, under the loop's own time limit."""
+    return run_tests(code, tests, timeout_s=TEST_LIMIT_S)
+
 
 class Memory(Protocol):
     """What the loop asks of a memory; `helpers.memory.VectorMemory` answers it."""
@@ -95,13 +103,15 @@ class Episode:
 
 def solve(problem: Problem, chat: Callable[..., Reply], *, iterations: int = 3, memory: Memory | None = None,
           k: int = 3, lesson_format: str = "worked_example", seed: int = 0, feedback: str = "code_and_tests",
-          temperature: float = 0.0, retry_temperature: float | None = None) -> Episode:
+          temperature: float = 0.0, retry_temperature: float | None = None,
+          judge: Callable[..., TestReport] = judged) -> Episode:
     """Let `chat` try `problem` up to `iterations` times, stopping at the first attempt that passes every test.
 
     `feedback` says what goes back to the model after a failure (see `helpers.prompts.retry_messages`). The first
     attempt runs at `temperature`, the others at `retry_temperature` (default: the same). `seed` picks the draw; at
     temperature 0 nothing is drawn and the request carries seed 0. With a `memory`, the `k` most similar lessons of
-    other problems open the conversation. A failed call ends the episode as `infrastructure`.
+    other problems open the conversation. `judge` runs code against tests. A failed call ends the episode as
+    `infrastructure`.
 
     Errors: `ValueError` for a problem without tests, fewer than one iteration, an unknown lesson format or feedback;
     `ReplayMiss` when a recorded answer is missing.
@@ -119,7 +129,7 @@ def solve(problem: Problem, chat: Callable[..., Reply], *, iterations: int = 3, 
     for number in range(iterations):
         heat = temperature if number == 0 or retry_temperature is None else retry_temperature
         try:
-            attempts.append(attempt(problem, chat, messages, temperature=heat,
+            attempts.append(attempt(problem, chat, messages, temperature=heat, judge=judge,
                                     seed=1000 * seed + number if heat > 0 else 0))
         except LLMError as error:
             return Episode(problem.id, tuple(attempts), "infrastructure", hits, f"{error.kind}: {error}")
@@ -130,11 +140,11 @@ def solve(problem: Problem, chat: Callable[..., Reply], *, iterations: int = 3, 
 
 
 def attempt(problem: Problem, chat: Callable[..., Reply], messages: list[Message], *, temperature: float = 0.0,
-            seed: int = 0) -> Attempt:
+            seed: int = 0, judge: Callable[..., TestReport] = judged) -> Attempt:
     """Ask once, extract the code, run the tests."""
     reply = chat(messages, temperature=temperature, max_tokens=MAX_TOKENS, seed=seed, stop=list(STOP))
     code = extract_code(reply.text, problem.entry_point)
-    return Attempt(tuple(messages), temperature, seed, reply, code, run_tests(code, problem.tests))
+    return Attempt(tuple(messages), temperature, seed, reply, code, judge(code, problem.tests))
 
 
 def _outcome(attempts: list[Attempt]) -> str:

@@ -131,3 +131,11 @@ def test_an_episode_that_would_mean_nothing_is_refused(change, settings, words) 
 
 def test_extract_code_is_offered_here_too() -> None:
     assert extract_code(RIGHT, "largest") == PROBLEM.solution
+
+
+def test_an_endless_answer_costs_the_loops_own_limit_and_the_feedback_says_so() -> None:
+    chat = Scripted(["```python\ndef largest(xs):\n    while True:\n        pass", RIGHT])
+    episode = solve(replace(PROBLEM, tests=PROBLEM.tests[:1]), chat)
+    assert episode.attempts[0].report.results[0].status == "timeout"
+    assert "timed out after 1 s" in chat.asked[1]["messages"][-2]["content"]
+    assert episode.outcome == "success"
