@@ -97,7 +97,8 @@ class Episode:
         last, failed = self.attempts[-1], [a for a in self.attempts if a.verdict != "passed"]
         status = f"{self.outcome} after {len(self.attempts)} attempt{'s' * (len(self.attempts) != 1)}"
         passed = f"{sum(r.status == 'passed' for r in last.report.results)} of {len(last.report.results)} tests pass"
-        diagnosis = f"; before, {failing_tests(failed[-1].report)}" if failed else ""
+        newest = failing_tests(failed[-1].report).removeprefix("- ").replace("\n- ", "; ") if failed else ""
+        diagnosis = f". Failed: {newest}" if failed else ""
         return f"{status}, {passed}{diagnosis}"
 
 

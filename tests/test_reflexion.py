@@ -115,7 +115,8 @@ def test_a_reply_without_code_fails_and_says_so_to_the_model() -> None:
 def test_the_lesson_is_one_line_of_status_and_diagnosis() -> None:
     assert solve(PROBLEM, Scripted([RIGHT])).lesson == "success after 1 attempt, 4 of 4 tests pass"
     lesson = solve(PROBLEM, Scripted([WRONG, RIGHT])).lesson
-    assert lesson.startswith("success after 2 attempts, 4 of 4 tests pass; before, - largest([1,5,2]) gave 0")
+    assert lesson.startswith("success after 2 attempts, 4 of 4 tests pass. Failed: largest([1,5,2]) gave 0,")
+    assert "\n" not in lesson
 
 
 @pytest.mark.parametrize(("change", "settings", "words"), [
