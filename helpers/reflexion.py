@@ -36,11 +36,9 @@ def judged(code: str, tests: Sequence[str]) -> TestReport:
 
 
 class Memory(Protocol):
-    """What the loop asks of a memory; `helpers.memory.VectorMemory` answers it."""
+    """What the loop asks of a memory; `helpers.memory.VectorMemory` answers it. The loop only reads it."""
 
     def search(self, query: str, k: int = 3, *, exclude: str = ...) -> list: ...
-    def add(self, spec: str, text: str, *, code: str = "", source: str = "", family: str = "") -> int: ...
-    def record(self, episode_id: str, ids: list, outcome: str) -> None: ...
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,9 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from helpers.arms import ARMS
+from helpers.embeddings import BagOfWords
 from helpers.llm import LLMError, Reply
+from helpers.memory import VectorMemory
 from helpers.problems import load_problems
 from helpers.prompts import MAX_TOKENS, STOP, retry_messages, task_messages
 from helpers.reflexion import extract_code, solve
@@ -140,3 +142,18 @@ def test_an_endless_answer_costs_the_loops_own_limit_and_the_feedback_says_so() 
     assert episode.attempts[0].report.results[0].status == "timeout"
     assert "timed out after 1 s" in chat.asked[1]["messages"][-2]["content"]
     assert episode.outcome == "success"
+
+
+def test_a_memory_gives_lessons_of_other_problems_and_the_loop_only_reads_it(tmp_path) -> None:
+    memory = VectorMemory(tmp_path / "lessons.jsonl", BagOfWords())
+    other = next(p for p in load_problems() if p.id == "smallest")
+    for problem in (PROBLEM, other):
+        memory.add(problem.text, "solved", code=problem.solution, source=problem.id, family=problem.family)
+    before = (tmp_path / "lessons.jsonl").read_bytes()
+    chat = Scripted([WRONG, RIGHT])
+    episode = solve(PROBLEM, chat, memory=memory, k=1)
+    assert [hit.lesson.source for hit in episode.retrieved] == ["smallest"]
+    for asked in chat.asked:  # the lesson stays in the conversation of a retry
+        assert asked["messages"][:2] == task_messages(PROBLEM, [episode.retrieved[0].lesson])[:2]
+    assert other.solution in chat.asked[0]["messages"][1]["content"]
+    assert (tmp_path / "lessons.jsonl").read_bytes() == before
