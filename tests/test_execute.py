@@ -68,6 +68,7 @@ def executed(tmp_path_factory) -> tuple[Path, dict[str, Run], str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MPLBACKEND", "agg")  # as in a shell set up for scripts: figures would not be shown
         patch.setenv("BATCH_MODE", "false")
+        patch.setenv("PYTHONHASHSEED", "1")
         runs = execute_all(jobs, processes=2, progress=Progress(len(jobs), log))
     assert [run.name for run in runs] == [*CELLS, "08_no_notebook"], "expected the runs in the order of the jobs"
     return folder, {run.name: run for run in runs}, log.getvalue()
@@ -118,8 +119,9 @@ def test_the_sources_are_as_they_were(executed):
         assert not any(cell.outputs or cell.execution_count for cell in cells)
 
 
-def test_a_second_run_gives_the_same_bytes_without_paths_and_times(executed, tmp_path):
+def test_a_second_run_gives_the_same_bytes_without_paths_and_times(executed, tmp_path, monkeypatch):
     folder, _, _ = executed
+    monkeypatch.setenv("PYTHONHASHSEED", "2")
     execute_all([Job(notebook=folder / "notebooks" / "00_good.ipynb", output=tmp_path)])
     first, second = ((place / "00_good.ipynb").read_bytes() for place in (folder / "build", tmp_path))
     assert first == second
