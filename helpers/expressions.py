@@ -77,7 +77,7 @@ def _sides(tree: ast.expr) -> tuple[ast.expr, str | None]:
         if _uses_code(right) and not _uses_code(left):
             left, right = right, left
     elif not (isinstance(tree.ops[0], ast.Is) and isinstance(right, ast.Constant)
-              and right.value in (None, True, False)):
+              and type(right.value) in (bool, type(None))):
         return tree, None
     return (tree, None) if _uses_code(right) or not _uses_code(left) else (left, ast.unparse(right))
 

@@ -20,7 +20,7 @@ from helpers.sandbox import run_tests
     "{k: v for k, v in z}", "print(1 if x in (y) else 2)", "'(x for x in y)'", '"""\n(x for x in y)\n"""',
     "# (x for x in y)", "f'{(x for x in y)}'", "max(x for x in y if x)", "f([x for x in y])", "x.set(1)",
     "def set(xs): return xs\nset([1])", "isinstance(x, set)", "(x, y)", "def f(a, b): pass", "a = (b\n  in c)",
-    "]", "((", ""])
+    "]", "((", "", '"open (x for x in y)', "'''open\n(x for x in y)", '"\\" (x for x in y)'])
 def test_what_needs_no_mending_stays_as_it_is(code: str) -> None:
     assert mended(code).source == code and not mended(code).eager
 

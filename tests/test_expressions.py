@@ -22,6 +22,7 @@ def test_what_is_nothing_but_a_call_runs_with_the_code(test: str, left: str, exp
     ("f(2) != 4", "_sandbox_call(0) != 4", [("f(2)", "f(2)", ())], None),
     ("f(1) == f(2)", "_sandbox_call(0) == _sandbox_call(1)", [("f(1)", "f(1)", ()), ("f(2)", "f(2)", ())], None),
     ("f(2) is not None", "_sandbox_call(0) is not None", [("f(2)", "f(2)", ())], None),
+    ("f(2) is 1", "_sandbox_call(0) is 1", [("f(2)", "f(2)", ())], None),
     ("f(2) is x", "_sandbox_call(0) is _sandbox_call(1)", [("f(2)", "f(2)", ()), ("x", "x", ())], None),
     ("f(2) == 4 == 4", "_sandbox_call(0) == 4 == 4", [("f(2)", "f(2)", ())], None),
     ("[f(i, j) for i in (1, 2) for j in (3,)] == []", "[_sandbox_call(0, i, j) for i in (1, 2) for j in (3,)]",

@@ -59,6 +59,9 @@ def test_a_report_by_hand() -> None:
     ("def f(n):\n    x = 1\n    return x / n", "f(0) == 1", "error",
      "f(0) raised ZeroDivisionError: division by zero (line 3)"),
     ("def f(n):\n    assert n", "f(0) is None", "error", "f(0) raised AssertionError (line 2)"),
+    ("def f(n): raise TimeoutError('feed time limit exceeded')", "f(0) == 1", "error",
+     "f(0) raised TimeoutError: feed time limit exceeded (line 1)"),
+    ("def f(n): raise MemoryError", "f(0) == 1", "error", "f(0) raised MemoryError (line 1)"),
     ("def f(n):\n    while True: pass", "f(0) == 1", "timeout", "f(0) timed out after 0.2 s"),
     ("def f(n): return 'a' * 10**10", "f(0) == 1", "memory", "f(0) used more than 256 MB"),
     ("def f(n): return f", "f(0) == 1", "failed", "f(0) gave a function object, expected 1"),
@@ -166,6 +169,10 @@ def test_a_spent_limit_is_not_handed_on() -> None:
     code = "def f(n):\n    if n:\n        while True: pass\n    return sum(range(10**5))"
     report = run_tests(code, ["f(1) == 1", "f(0) == 4999950000", "f(1) == 1", "f(0) == 4999950000"], timeout_s=0.3)
     assert [result.status for result in report.results] == ["timeout", "passed", "timeout", "passed"]
+
+
+def test_sleeping_takes_no_time_and_no_limit() -> None:
+    assert only("import time\ndef f(n):\n    time.sleep(100)\n    return n", "f(1) == 1", timeout_s=0.5)[0] == "passed"
 
 
 def test_limits_are_those_asked_for() -> None:
