@@ -103,7 +103,7 @@ def short_cells(notebook: NotebookNode) -> Iterator[str]:
     yield from (f"In [{number}] has {length} lines, at most 20"
                 for number, length in enumerate(lengths, start=1) if length > 20)
     if lengths and statistics.median(lengths) > 5:
-        yield f"the median cell has {statistics.median(lengths):.0f} lines, at most 5"
+        yield f"the median cell has {statistics.median(lengths):g} lines, at most 5"
 
 
 def no_typed_results(notebook: NotebookNode) -> Iterator[str]:
