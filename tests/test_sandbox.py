@@ -265,7 +265,9 @@ def test_closing_ends_every_worker_and_running_again_starts_anew() -> None:
 
 
 def in_process(program: str) -> subprocess.CompletedProcess:
-    return subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=60)
+    """A process of its own; warnings are off, since newer Pythons warn of every fork beside threads."""
+    return subprocess.run([sys.executable, "-W", "ignore", "-c", textwrap.dedent(program)], capture_output=True,
+                          text=True, timeout=60)
 
 
 def test_importing_starts_nothing_and_exit_leaves_nothing() -> None:
