@@ -17,7 +17,7 @@ run: $(INSTALLED)
 	$(BIN)/course run
 
 test: lint
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest
 	$(BIN)/course verify
 
 lint: $(INSTALLED)
