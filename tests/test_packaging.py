@@ -1,5 +1,6 @@
 """One list of dependencies, a lock that fits it, the same two commands everywhere, and a repository fit to clone."""
 
+import os
 import re
 import subprocess
 import sys
@@ -120,7 +121,7 @@ def test_the_pip_part_of_the_conda_environment_installs(tmp_path):
     wanted = tmp_path / "wanted.txt"
     wanted.write_text("\n".join(environment["dependencies"][2]["pip"]) + "\n", encoding="utf-8")
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "env"], check=True)
-    python = next((tmp_path / "env").glob("*/python*"))
+    python = tmp_path / "env" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     subprocess.run([python, "-m", "pip", "install", "--quiet", "-r", wanted], cwd=ROOT, check=True)
     done = subprocess.run([python, "-m", "helpers.cli", "doctor"], cwd=tmp_path, capture_output=True, text=True)
     assert "FAIL packages" not in done.stdout and "FAIL kernel" not in done.stdout, done.stdout
