@@ -62,7 +62,6 @@ class Chat:
         self.usage = Usage()
         self._timeout_s = timeout_s
         self._clients: dict[str, openai.OpenAI] = {}
-        self._replayed: dict[str, Reply] = {}  # arms share requests; what is recorded does not change
         self.model = local_model.model_name(settings)
         recorded = transcript.header["model"]["name"] if transcript.header else None
         if source == "replay" and recorded != self.model:
@@ -129,11 +128,8 @@ class Chat:
         return "live" if self.settings.live else "replay"  # replay then explains what is missing
 
     def _recorded_or_local(self, request: dict[str, Any], source: str) -> Reply:
-        key = request_key(request)
-        if key in self._replayed:
-            return self._replayed[key]
         begun = request["messages"][-1]["content"] if request["messages"][-1]["role"] == "assistant" else ""
-        was_recorded = source == "replay" or key in self.transcript.exchanges
+        was_recorded = source == "replay" or request_key(request) in self.transcript.exchanges
         answered_by = "replay" if source != "local" and was_recorded else "local"
         asked = f"{self.model} on this machine"
         started = time.perf_counter()
@@ -142,10 +138,7 @@ class Chat:
         seconds = time.perf_counter() - started
         text, usage, reason = read_answer(completion, self.settings, asked)
         text = text if text.startswith(begun) else begun + text
-        reply = Reply(text, *usage, reason, answered_by, completion.get("seconds", seconds))
-        if answered_by == "replay":
-            self._replayed[key] = reply
-        return reply
+        return Reply(text, *usage, reason, answered_by, completion.get("seconds", seconds))
 
     def _live(self, request: dict[str, Any], model: str) -> Reply:
         settings = self.settings
