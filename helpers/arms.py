@@ -1,12 +1,13 @@
 """Run named arms over the same problems and seeds, and compare them pairwise.
 
-Left out: choosing problems, drawing figures, and any parallel running: answers come one at a time, in one order.
+Left out: choosing problems, drawing figures, and asking a live model from several threads.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,12 +73,20 @@ class ArmResult:
 
 def run_arm(name: str, problems: Sequence[Problem], chat: Callable[..., Reply], *, seeds: Sequence[int] = (0,),
             **settings) -> ArmResult:
-    """Solve every problem once a seed with the `settings` of `helpers.reflexion.solve`, by default those of `ARMS`."""
+    """Solve every problem once a seed with the `settings` of `helpers.reflexion.solve`, by default those of `ARMS`.
+
+    Recorded answers do not depend on who else asks, so problems are worked on side by side when `chat` replays;
+    a model that has to think is asked one question at a time, in order.
+    """
     settings = {"judge": judge_once} | (settings or ARMS.get(name, {}))
     if not problems or not seeds:
         raise ValueError(f"arm {name!r}: expected problems and seeds, got {len(problems)} and {len(seeds)}")
-    return ArmResult(name, tuple(tuple(solve(problem, chat, seed=seed, **settings) for seed in seeds)
-                                 for problem in problems))
+
+    def row(problem: Problem) -> tuple[Episode, ...]:
+        return tuple(solve(problem, chat, seed=seed, **settings) for seed in seeds)
+
+    with ThreadPoolExecutor(2 if getattr(chat, "source", None) == "replay" else 1) as workers:
+        return ArmResult(name, tuple(workers.map(row, problems)))
 
 
 def compare(treated: ArmResult, control: ArmResult, *, rng: np.random.Generator) -> Difference:

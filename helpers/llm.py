@@ -4,6 +4,7 @@ Left out: streaming, tools, several answers to one request, and any use of what 
 """
 
 import math
+import threading
 import time
 import weakref
 from collections.abc import Sequence
@@ -62,6 +63,7 @@ class Chat:
         self.usage = Usage()
         self._timeout_s = timeout_s
         self._clients: dict[str, openai.OpenAI] = {}
+        self._lock = threading.Lock()  # replays may be asked for from several threads
         self.model = local_model.model_name(settings)
         recorded = transcript.header["model"]["name"] if transcript.header else None
         if source == "replay" and recorded != self.model:
@@ -86,9 +88,10 @@ class Chat:
                                      "max_tokens": max_tokens, "seed": seed, "stop": stop})
         source = self._route(request)
         reply = self._live(request, model) if source == "live" else self._recorded_or_local(request, source)
-        self.usage.calls += 1
-        self.usage.prompt_tokens += reply.prompt_tokens
-        self.usage.completion_tokens += reply.completion_tokens
+        with self._lock:
+            self.usage.calls += 1
+            self.usage.prompt_tokens += reply.prompt_tokens
+            self.usage.completion_tokens += reply.completion_tokens
         return reply
 
     @property
@@ -164,14 +167,18 @@ class Chat:
         return Reply(text, *usage, reason, "live", seconds)
 
     def _client(self, source: str) -> openai.OpenAI:
-        if source not in self._clients:
-            server = local_model.serve(self.settings) if source in ("local", "record") else None
-            client = open_client(self.transcript, source="live" if source == "local" else source,
-                                 settings=self.settings, base_url=server and server.base_url,
-                                 header=server.header() if source == "record" else None, timeout_s=self._timeout_s)
-            weakref.finalize(self, client.close)
-            self._clients[source] = client
-        return self._clients[source]
+        with self._lock:
+            if source not in self._clients:
+                self._clients[source] = self._open(source)
+            return self._clients[source]
+
+    def _open(self, source: str) -> openai.OpenAI:
+        server = local_model.serve(self.settings) if source in ("local", "record") else None
+        client = open_client(self.transcript, source="live" if source == "local" else source,
+                             settings=self.settings, base_url=server and server.base_url,
+                             header=server.header() if source == "record" else None, timeout_s=self._timeout_s)
+        weakref.finalize(self, client.close)
+        return client
 
     def _budget(self) -> str:
         budget = self.settings.budget_usd

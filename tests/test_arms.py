@@ -1,5 +1,8 @@
 """Arms run the same problems; failures of the infrastructure are counted apart and never as wrong answers."""
 
+import threading
+import time
+
 import numpy as np
 import pytest
 
@@ -87,3 +90,30 @@ def test_a_named_arm_has_its_own_settings_and_a_run_of_nothing_is_refused() -> N
     assert ARMS["single attempt"] == {"iterations": 1}
     with pytest.raises(ValueError, match="expected problems and seeds, got 0 and 1"):
         run_arm("single attempt", [], Alternating())
+
+
+class Watched(Alternating):
+    """Notes which threads ask, and how many at once; every answer takes a moment."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.source, self.inside, self.most, self.lock = source, 0, 0, threading.Lock()
+
+    def __call__(self, messages, **settings) -> Reply:
+        with self.lock:
+            self.inside += 1
+            self.most = max(self.most, self.inside)
+        time.sleep(0.05)
+        with self.lock:
+            self.inside -= 1
+        return super().__call__(messages, **settings)
+
+
+@pytest.mark.parametrize(("source", "most"), [("replay", 2), ("record", 1), ("live", 1)])
+def test_only_recorded_answers_are_asked_for_side_by_side_and_the_order_is_kept(source: str, most: int) -> None:
+    chat = Watched(source)
+    result = run_arm("single attempt", [*PROBLEMS, *reversed(PROBLEMS)], chat)
+    assert chat.most == most
+    assert [row[0].problem for row in result.episodes] == [p.id for p in (*PROBLEMS, *reversed(PROBLEMS))]
+    assert [row[0].outcome for row in result.episodes] == ["success", "success", "infrastructure",
+                                                           "infrastructure", "success", "success"]
