@@ -2,6 +2,7 @@
 
 import os
 import socket
+from pathlib import Path
 
 import pytest
 
@@ -26,6 +27,18 @@ def no_sockets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket.socket, "connect", refuse)
     monkeypatch.setattr(socket.socket, "connect_ex", refuse)
     monkeypatch.setattr(socket, "getaddrinfo", lambda *a, **k: refuse(None, a[:2]))
+
+
+@pytest.fixture
+def quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests of a store's content; that it reaches the disk is tested with real kills in test_memory_crash."""
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where a test may keep one memory."""
+    return tmp_path / "m.jsonl"
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

@@ -1,7 +1,6 @@
 """Forgetting: the order of each policy, what evidence says, the archive, the capacity."""
 
 import math
-import os
 
 import numpy as np
 import pytest
@@ -10,16 +9,7 @@ from memory_fakes import Clock, Exact, filled, found, state
 from helpers.eviction import POLICIES, check_policy, shown_worth, victims, wilson
 from helpers.memory import Lesson, VectorMemory
 
-
-@pytest.fixture(autouse=True)
-def quick_disk(monkeypatch):
-    """These tests are about content; that it reaches the disk is tested with real kills in test_memory_crash."""
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "m.jsonl"
+pytestmark = pytest.mark.usefixtures("quick_disk")
 
 
 def test_each_policy_has_its_own_first_victim(path):

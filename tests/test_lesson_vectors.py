@@ -1,6 +1,5 @@
 """Vectors of lessons: checked, kept in a vocabulary of their own, cached and never believed."""
 
-import os
 
 import numpy as np
 import pytest
@@ -10,16 +9,7 @@ from helpers.embeddings import BagOfWords
 from helpers.lesson_vectors import LessonVectors, own_copy
 from helpers.memory import EmbeddingError, VectorMemory
 
-
-@pytest.fixture(autouse=True)
-def quick_disk(monkeypatch):
-    """These tests are about content; that it reaches the disk is tested with real kills in test_memory_crash."""
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "m.jsonl"
+pytestmark = pytest.mark.usefixtures("quick_disk")
 
 
 class Broken(Exact):

@@ -11,16 +11,7 @@ from memory_fakes import Clock, Exact, Hashed, digest, filled, found, state
 from helpers.embeddings import BagOfWords
 from helpers.memory import DamageWarning, EpisodeConflict, Hits, Lesson, UnknownLesson, VectorMemory
 
-
-@pytest.fixture(autouse=True)
-def quick_disk(monkeypatch):
-    """These tests are about content; that it reaches the disk is tested with real kills in test_memory_crash."""
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "m.jsonl"
+pytestmark = pytest.mark.usefixtures("quick_disk")
 
 
 @pytest.mark.parametrize(("threshold", "expected"), [(0.79, [1]), (0.80, [1]), (0.81, []), (None, [1, 2]), (0, [1]),

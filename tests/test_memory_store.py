@@ -18,15 +18,7 @@ from helpers.memory_format import BadLine, encode
 DISK_FULL = OSError(28, "No space left on device")
 
 
-@pytest.fixture(autouse=True)
-def quick_disk(monkeypatch):
-    """These tests are about content; that it reaches the disk is tested with real kills in test_memory_crash."""
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "m.jsonl"
+pytestmark = pytest.mark.usefixtures("quick_disk")
 
 
 @pytest.mark.parametrize("failure", [RuntimeError("out of memory"), KeyboardInterrupt()])

@@ -1,6 +1,5 @@
 """The choice among similar lessons: filters, cap, worth, exploration."""
 
-import os
 
 import numpy as np
 import pytest
@@ -9,16 +8,7 @@ from memory_fakes import Exact, filled, found
 from helpers.memory import Lesson, VectorMemory
 from helpers.retrieval import Request, choose, whole
 
-
-@pytest.fixture(autouse=True)
-def quick_disk(monkeypatch):
-    """These tests are about content; that it reaches the disk is tested with real kills in test_memory_crash."""
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "m.jsonl"
+pytestmark = pytest.mark.usefixtures("quick_disk")
 
 
 def test_filters_come_first_and_then_the_top_k(path):
