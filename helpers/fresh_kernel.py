@@ -15,7 +15,7 @@ from nbformat import NotebookNode
 from papermill.engines import NBClientEngine, papermill_engines
 from papermill.exceptions import PapermillExecutionError
 
-from helpers.execute import Job, Run
+from helpers.jobs import Job, Run
 from helpers.report import write_page
 
 KERNEL = "python3"

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from helpers.embeddings import Embedder, unit_rows
+from helpers.unit_vectors import Embedder, unit_rows
 from helpers.vector_index import VectorIndex
 
 BATCH = 512  # texts embedded in one call, so that a wide bag of words needs little room beside the matrix

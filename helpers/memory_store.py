@@ -15,13 +15,13 @@ from uuid import uuid4
 
 import numpy as np
 
-from helpers.embeddings import Embedder
 from helpers.eviction import check_policy, victims
 from helpers.journal import Journal
 from helpers.lesson_vectors import LessonVectors, VectorCache
 from helpers.lessons import Ledger, compacted
 from helpers.memory_format import FORMAT, VERSION, DamageReport, DamageWarning
 from helpers.retrieval import whole
+from helpers.unit_vectors import Embedder
 
 SHORTEST_ADD = 100  # bytes: no line that adds a lesson is shorter, so damage of n bytes hid at most 1 + n/100 ids
 CACHE_FROM = 64     # lessons: the vectors of fewer are embedded again in no time

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from helpers.embeddings import check_texts, unit_rows
 from helpers.problems import load_problems
 from helpers.settings import DATA
+from helpers.unit_vectors import check_texts, unit_rows
 from helpers.vectors import CachedVectors, write_vectors
 
 MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import openai
 
-from helpers.embeddings import check_texts, unit_rows
 from helpers.llm import transcript_path
 from helpers.provider import SPENT, LLMError, clear_errors, most_it_costs, open_client
 from helpers.request_key import request_key
 from helpers.settings import Settings, load_settings
 from helpers.transcript import Transcript, provenance
+from helpers.unit_vectors import check_texts, unit_rows
 
 DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
 

@@ -6,7 +6,8 @@ Left out: how one exchange is written (`transcript.py`), and storing outputs (`c
 from collections.abc import Sequence
 from pathlib import Path
 
-from helpers.execute import Job, execute_all
+from helpers.execute import execute_all
+from helpers.jobs import Job
 from helpers.llm import transcript_path
 from helpers.local_model import INSTALL, is_ready, model_path
 from helpers.progress import Progress

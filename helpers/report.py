@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from helpers.execute import Run
+from helpers.jobs import Run
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode  # seconds to import, and only the worker processes need it

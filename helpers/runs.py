@@ -15,7 +15,8 @@ from pathlib import Path
 
 from helpers.curriculum import ROOT
 from helpers.doctor import core_versions
-from helpers.execute import DEFAULT_PROCESSES, Job, Run, execute_all, kernel_environment
+from helpers.execute import DEFAULT_PROCESSES, execute_all
+from helpers.jobs import Job, Run, kernel_environment
 from helpers.progress import Progress
 from helpers.report import write_report
 from helpers.settings import load_settings

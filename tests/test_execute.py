@@ -12,8 +12,9 @@ import psutil
 import pytest
 from papermill.engines import NBClientEngine
 
-from helpers.execute import Job, Run, execute_all, kernel_environment
+from helpers.execute import execute_all
 from helpers.fresh_kernel import clean, execute_one, first_failure
+from helpers.jobs import Job, Run, kernel_environment
 from helpers.progress import Progress
 
 # On Windows, papermill chooses an event loop in a way that Python 3.14 deprecates.

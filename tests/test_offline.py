@@ -5,7 +5,8 @@ from pathlib import Path
 import nbformat
 
 from helpers.curriculum import find_notebooks
-from helpers.execute import Job, execute_all
+from helpers.execute import execute_all
+from helpers.jobs import Job
 
 # Read by every Python that starts with this folder on its path: the kernel, and whatever the notebook starts.
 # On Windows a pair of sockets is made by a connection to the own process; nothing else may connect there either.

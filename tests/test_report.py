@@ -5,7 +5,7 @@ import re
 import nbformat
 import pytest
 
-from helpers.execute import Run
+from helpers.jobs import Run
 from helpers.report import BUDGET_S, write_page, write_report
 
 ADDRESS = re.compile(r"""(?:src|href)\s*=\s*["']?(https?:[^"' >]+)""")

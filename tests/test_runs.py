@@ -7,7 +7,7 @@ import pytest
 from test_execute import outputs, write
 
 from helpers import llm, recording
-from helpers.execute import Run
+from helpers.jobs import Run
 from helpers.local_model import INSTALL, MODEL_NAME, MODEL_SHA256
 from helpers.runs import (
     RunError,
