@@ -75,10 +75,10 @@ def fenced_blocks(text: str) -> list[Block]:
             blocks.append(Block(inline[1].strip(), is_python))
             start += 1
             continue
-        end = _closing_line(lines, start, opening["mark"])
-        body = ([first_line] if first_line else []) + lines[start + 1:end]
+        end = _end_of_block(lines, start, opening["mark"])
+        body = ([first_line] if first_line else []) + lines[start + 1:end.line] + ([end.code] if end.code else [])
         blocks.append(Block(_unindent(body, opening["indent"]).strip("\n").rstrip(), is_python))
-        start = end + 1
+        start = end.line + (not end.opens)
     return blocks
 
 
@@ -92,23 +92,35 @@ def _read_info(info: str) -> tuple[str, bool]:
     return "", tag is not None or not info
 
 
-def _closing_line(lines: list[str], start: int, mark: str) -> int:
-    """Index of the line that closes the fence opened at `start`; the number of lines when nothing does.
+@dataclass(frozen=True)
+class _End:
+    """The line that ends a block, what code stands on it before the fence, and whether it opens the next block."""
 
-    A candidate inside a triple-quoted string is passed over, unless no other follows: then the quote itself was
-    left open, and the first candidate closes.
+    line: int
+    code: str = ""
+    opens: bool = False
+
+
+def _end_of_block(lines: list[str], start: int, mark: str) -> _End:
+    """Where the block opened at `start` ends; after the last line when nothing ends it.
+
+    A fence ends it alone on its line, behind code (`return x` and then the fence), or with a tag, since the one
+    before was forgotten. A fence inside a triple-quoted string is passed over, unless no other follows: then the
+    quote itself was left open, and the first fence passed over ends the block.
     """
+    fence = re.compile(rf"^(?P<code>.*?){mark[0]}{{{len(mark)},}}(?P<rest>[^{mark[0]}]*)$")
     inside, passed_over = None, None
     for index in range(start + 1, len(lines)):
-        line = lines[index]
-        closing = re.match(rf"^[ \t]*{mark[0]}{{{len(mark)},}}[ \t]*$", line)
-        if closing and inside is None:
-            return index
-        if closing and passed_over is None:
-            passed_over = index
-        for quote in TRIPLE_QUOTE.findall(line):
+        found = fence.match(lines[index])
+        if found and "#" not in found["code"] and (not found["code"].strip() or not found["rest"].strip()):
+            code = found["code"] if found["code"].strip() else ""
+            end = _End(index, code, opens=bool(found["rest"].strip()))
+            if inside is None:
+                return end
+            passed_over = passed_over or (end if not code and not end.opens else None)
+        for quote in TRIPLE_QUOTE.findall(lines[index]):
             inside = quote if inside is None else (None if inside == quote else inside)
-    return len(lines) if passed_over is None else passed_over
+    return passed_over or _End(len(lines))
 
 
 def _unindent(lines: list[str], indent: str) -> str:

@@ -99,3 +99,25 @@ def test_code_on_the_line_of_the_fence() -> None:
                                    "import duties apply?", "@reader: see below", "def is a keyword"])
 def test_no_code_is_an_empty_string(reply: str | None) -> None:
     assert extract_code(reply, "f") == ""
+
+
+def test_a_fence_behind_code_ends_the_block() -> None:
+    assert extract_code(f"```python\n{CODE}```\nThat is all.", "f") == CODE
+    assert extract_code(f"```python\n{CODE}``` \n", "f") == CODE
+
+
+def test_a_forgotten_fence_ends_where_the_next_block_begins() -> None:
+    reply = f"```python\ndef g():\n    return 0\n```python\n{CODE}\n```"
+    assert extract_code(reply, "f") == CODE
+    assert extract_code(reply, "g") == "def g():\n    return 0"
+
+
+def test_prose_on_the_line_of_the_closing_fence_is_not_code() -> None:
+    assert extract_code(f"```python\n{CODE}\n```This function adds one.\nIt is short.", "f") == CODE
+
+
+def test_backticks_inside_a_line_of_code_end_nothing() -> None:
+    code = "def f(x):\n    return '```' + x + '```' + '!'"
+    assert extract_code(f"```python\n{code}\n```", "f") == code
+    comment = "def f(x):\n    # as in ```\n    return x"
+    assert extract_code(f"```python\n{comment}\n```", "f") == comment
