@@ -78,7 +78,9 @@ def run_arm(name: str, problems: Sequence[Problem], chat: Callable[..., Reply], 
     Recorded answers do not depend on who else asks, so problems are worked on side by side when `chat` replays;
     a model that has to think is asked one question at a time, in order.
     """
-    settings = {"judge": judge_once} | (settings or ARMS.get(name, {}))
+    if not settings and name not in ARMS:
+        raise ValueError(f"arm {name!r} has no settings: give some, or a name out of {', '.join(ARMS)}")
+    settings = {"judge": judge_once} | (settings or ARMS[name])
     if not problems or not seeds:
         raise ValueError(f"arm {name!r}: expected problems and seeds, got {len(problems)} and {len(seeds)}")
 

@@ -92,6 +92,13 @@ def test_a_named_arm_has_its_own_settings_and_a_run_of_nothing_is_refused() -> N
         run_arm("single attempt", [], Alternating())
 
 
+def test_a_mistyped_arm_is_refused_with_the_known_names() -> None:
+    chat = Alternating()
+    with pytest.raises(ValueError, match=r"arm 'Reflexon' has no settings: .* a name out of single"):
+        run_arm("Reflexon", PROBLEMS, chat)
+    assert chat.seeds == []
+
+
 class Watched(Alternating):
     """Notes which threads ask, and how many at once; every answer takes a moment."""
 

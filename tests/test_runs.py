@@ -206,5 +206,7 @@ def test_without_the_model_nothing_is_recorded(tmp_path, monkeypatch):
 
 
 def test_a_notebook_with_its_outputs_is_still_valid(stored):
-    for path in stored.iterdir():
+    paths = list(stored.glob("*.ipynb"))
+    assert paths
+    for path in paths:
         nbformat.validate(nbformat.read(path, as_version=4))
