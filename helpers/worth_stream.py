@@ -1,0 +1,197 @@
+"""A stream of episodes, which memories each retrieved and whether it succeeded, and sums over it per memory.
+
+Left out: how the episodes came about (`helpers.worlds` draws them) and what is concluded from the sums
+(`helpers.worth`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+
+EMPTY = -1  # in `retrieved`: nothing stood in this slot
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Stream:
+    """Episodes in order of time; many independent runs (seeds) stand in leading axes, written `...` below.
+
+    retrieved: int (..., episodes, k), ids 0 to n − 1 of the memories an episode retrieved, all different; −1 is an
+    empty slot, where fewer than k were found. success: bool (..., episodes). task_type: int (..., episodes) from 0,
+    None when all tasks are of one type. weights: float (..., episodes, k) from 0 up, the share of credit of each slot,
+    None for 1 everywhere. n: number of memories. types: number of task types, by default the largest seen plus one;
+    name it when runs that may lack a type are compared. kept: bool (..., episodes, k), False where a retrieved memory
+    was withheld from the agent (memory dropout); None when nothing was. A withheld memory moves no counter.
+
+    ValueError with both shapes when two arrays do not belong together, and for k > n, ids out of range, a memory
+    retrieved twice in one episode, weights that are negative or not finite, and a stream without episodes.
+
+    >>> s = Stream([[0, 1], [1, 2]], [True, False], n=3)
+    >>> s.episodes, s.k, s.lead, s.types
+    (2, 2, (), 1)
+    """
+
+    retrieved: np.ndarray
+    success: np.ndarray
+    task_type: np.ndarray | None = None
+    weights: np.ndarray | None = None
+    n: int = dataclasses.field(kw_only=True)
+    types: int | None = dataclasses.field(default=None, kw_only=True)
+    kept: np.ndarray | None = dataclasses.field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        retrieved, success = np.asarray(self.retrieved), as_bool(self.success, "success")
+        check_ids(retrieved, self.n)
+        slots = retrieved.shape
+        if success.shape != slots[:-1] or success.ndim < 1:
+            raise ValueError(f"expected retrieved (..., episodes, k) with success (..., episodes), got {slots} "
+                             f"and {success.shape}")
+        if retrieved.size == 0:
+            raise ValueError(f"expected at least one episode with one slot, got retrieved {slots} and success "
+                             f"{success.shape}")
+        task_type, types = check_types(self.task_type, self.types, success.shape)
+        kept = None if self.kept is None else as_bool(self.kept, "kept")
+        if kept is not None and kept.shape != slots:
+            raise ValueError(f"expected kept of the shape of retrieved, got {kept.shape} and {slots}")
+        checked = {"retrieved": retrieved, "success": success, "task_type": task_type, "types": types, "kept": kept,
+                   "weights": check_weights(self.weights, slots)}
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def lead(self) -> tuple[int, ...]:
+        """Shape of the leading axes; () for a single run."""
+        return self.success.shape[:-1]
+
+    @property
+    def episodes(self) -> int:
+        return self.success.shape[-1]
+
+    @property
+    def k(self) -> int:
+        """Slots an episode."""
+        return self.retrieved.shape[-1]
+
+    @property
+    def used(self) -> np.ndarray | None:
+        """Which slots hold a memory the agent saw, bool (..., episodes, k); None when all do."""
+        filled = self.retrieved >= 0
+        used = filled if self.kept is None else filled & self.kept
+        return None if used.all() else used
+
+    def first(self, episodes: int) -> Stream:
+        """The stream as it stood after so many episodes.
+
+        >>> Stream([[0], [1], [2]], [True, False, True], n=3).first(2).success
+        array([ True, False])
+        """
+        if not 1 <= episodes <= self.episodes:
+            raise ValueError(f"expected 1 to {self.episodes} episodes, got {episodes}")
+        def cut(a: np.ndarray | None) -> np.ndarray | None:
+            return None if a is None else a[..., :episodes, :] if a.ndim == self.retrieved.ndim else a[..., :episodes]
+        return dataclasses.replace(self, **{name: cut(getattr(self, name)) for name in
+                                            ("retrieved", "success", "task_type", "weights", "kept")})
+
+    def run(self, index: int) -> Stream:
+        """One run (seed) of the first leading axis.
+
+        >>> Stream([[[0], [1]], [[1], [0]]], [[True, True], [False, True]], n=2).run(1).success
+        array([False,  True])
+        """
+        if not self.lead:
+            raise ValueError(f"expected a stream with a leading axis of runs, got success {self.success.shape}")
+        arrays = ("retrieved", "success", "task_type", "weights", "kept")
+        return dataclasses.replace(self, **{name: None if getattr(self, name) is None else getattr(self, name)[index]
+                                            for name in arrays})
+
+
+def as_bool(values: object, name: str) -> np.ndarray:
+    """`values` as bool; numbers other than 0 and 1 are refused."""
+    array = np.asarray(values)
+    if array.dtype == bool:
+        return array
+    if not (np.issubdtype(array.dtype, np.number) or array.size == 0) or not np.isin(array, (0, 1)).all():
+        raise ValueError(f"{name}: expected True and False (or 1 and 0), got {array.dtype} {array.shape} with others")
+    return array.astype(bool)
+
+
+def check_ids(retrieved: np.ndarray, n: int) -> None:
+    """ValueError unless every slot is empty (−1) or holds an id below n, and no episode holds one twice."""
+    if retrieved.ndim < 1 or not (np.issubdtype(retrieved.dtype, np.integer) or retrieved.size == 0):
+        raise ValueError(f"retrieved: expected integer ids (..., k), got {retrieved.dtype} {retrieved.shape}")
+    k = retrieved.shape[-1]
+    if n < 1 or k > n:
+        raise ValueError(f"expected at most as many slots as memories, got k = {k} of retrieved {retrieved.shape} "
+                         f"and n = {n}")
+    if retrieved.size == 0:
+        return
+    low, high = int(retrieved.min()), int(retrieved.max())
+    if low < EMPTY or high >= n:
+        raise ValueError(f"retrieved: expected ids from 0 to {n - 1}, or -1 for an empty slot, got {low} to {high} "
+                         f"in {retrieved.shape}")
+    if k > 8:
+        ordered = np.sort(retrieved, axis=-1)
+        twice = ((ordered[..., 1:] == ordered[..., :-1]) & (ordered[..., 1:] >= 0)).any()
+    else:  # a few comparisons are cheaper than sorting short rows
+        columns = np.moveaxis(retrieved, -1, 0)  # (k, ..., episodes)
+        twice = any(((columns[i] == columns[j]) & (columns[i] >= 0)).any() for i in range(k) for j in range(i))
+    if twice:
+        raise ValueError(f"retrieved: expected different memories in the {k} slots of an episode, got one twice "
+                         f"in {retrieved.shape}")
+
+
+def check_types(task_type: object, types: int | None, shape: tuple[int, ...]) -> tuple[np.ndarray | None, int]:
+    """Task types as int of `shape` and their number; ValueError for another shape or ids out of range."""
+    if task_type is None:
+        return None, 1 if types is None else types
+    array = np.asarray(task_type)
+    if array.shape != shape or not np.issubdtype(array.dtype, np.integer):
+        raise ValueError(f"task_type: expected integers of the shape of success, got {array.dtype} {array.shape} "
+                         f"and {shape}")
+    low, high = int(array.min()), int(array.max())
+    types = high + 1 if types is None else types
+    if low < 0 or high >= types:
+        raise ValueError(f"task_type: expected types from 0 to {types - 1}, got {low} to {high} in {array.shape}")
+    return array, types
+
+
+def check_weights(weights: object, shape: tuple[int, ...]) -> np.ndarray | None:
+    """Weights as float64 of `shape`; ValueError for another shape, negative or not finite ones."""
+    if weights is None:
+        return None
+    array = np.asarray(weights, dtype=np.float64)
+    if array.shape != shape:
+        raise ValueError(f"weights: expected the shape of retrieved, got {array.shape} and {shape}")
+    if not (np.isfinite(array).all() and (array >= 0).all()):
+        raise ValueError(f"weights: expected finite numbers from 0 up, got {array.min()} to {array.max()} "
+                         f"in {array.shape}")
+    return array
+
+
+def tally(stream: Stream, groups: np.ndarray | None = None, n_groups: int = 1, *,
+          weights: np.ndarray | None = None, withheld: bool = False) -> np.ndarray:
+    """Sum of weights per memory and group of episodes, float (..., n_groups, n), in one pass over the slots.
+
+    groups: int (..., episodes), the group of each episode, None for one group. weights: (..., episodes, k), or
+    (..., episodes, 1) for one of the episode; None counts. withheld: sum over the withheld slots, not the kept ones.
+
+    >>> s = Stream([[0, 1], [1, 2]], [True, False], n=3)
+    >>> tally(s, s.success, 2).tolist()  # failures, then successes, of each memory
+    [[0.0, 1.0, 1.0], [1.0, 1.0, 0.0]]
+    """
+    runs = math.prod(stream.lead)
+    offset = np.arange(0, runs * n_groups, n_groups).reshape(*stream.lead, 1)  # (..., 1)
+    offset = offset + (0 if groups is None else groups)  # (..., episodes) or (..., 1)
+    cells = (offset * stream.n)[..., None] + stream.retrieved  # (..., episodes, k)
+    used = stream.used
+    if withheld:
+        used = (stream.retrieved >= 0) & ~stream.kept if stream.kept is not None else np.zeros(cells.shape, bool)
+    if used is not None:
+        weights = None if weights is None else np.broadcast_to(weights, cells.shape)[used]
+        cells = cells[used]  # (slots,)
+    elif weights is not None:
+        weights = np.broadcast_to(weights, cells.shape).ravel()
+    sums = np.bincount(cells.ravel(), weights, minlength=runs * n_groups * stream.n)
+    return sums.astype(np.float64, copy=False).reshape(*stream.lead, n_groups, stream.n)
