@@ -9,6 +9,7 @@ import functools
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +28,9 @@ ARMS: dict[str, dict] = {
     "Reflexion, temperature 0": {"iterations": 3},
 }
 
+
+Draw = tuple[float, int]  # temperature of the first attempt, seed
+DRAWS: tuple[Draw, ...] = ((0.0, 0), (0.6, 1), (0.6, 2))  # the most probable answer, and two drawn ones
 
 # Arms share first attempts and repeat code; the same code against the same tests gets the same verdicts.
 judge_once = functools.lru_cache(maxsize=10_000)(judged)
@@ -72,22 +76,26 @@ class ArmResult:
 
 
 def run_arm(name: str, problems: Sequence[Problem], chat: Callable[..., Reply], *, seeds: Sequence[int] = (0,),
-            **settings) -> ArmResult:
-    """Solve every problem once a seed with the `settings` of `helpers.reflexion.solve`, by default those of `ARMS`.
+            draws: Sequence[Draw] | None = None, memory: Any = None, **settings) -> ArmResult:
+    """Solve every problem once a draw with the `settings` of `helpers.reflexion.solve`, by default those of `ARMS`.
 
-    Recorded answers do not depend on who else asks, so problems are worked on side by side when `chat` replays;
-    a model that has to think is asked one question at a time, in order.
+    `draws` are (temperature of the first attempt, seed); `seeds` alone leave the temperature to the settings.
+    A `memory` is only read here, or what one problem taught would reach the next; it may be a function of the seed,
+    so that a control draws its lessons anew in each draw. Recorded answers do not depend on who else asks, so as many
+    problems are worked on side by side as `chat` says is worth it.
     """
-    if not settings and name not in ARMS:
+    if not settings and memory is None and name not in ARMS:
         raise ValueError(f"arm {name!r} has no settings: give some, or a name out of {', '.join(ARMS)}")
-    settings = {"judge": judge_once} | (settings or ARMS[name])
-    if not problems or not seeds:
-        raise ValueError(f"arm {name!r}: expected problems and seeds, got {len(problems)} and {len(seeds)}")
+    settings = {"judge": judge_once} | (settings or ARMS.get(name, {}))
+    draws = [({}, seed) for seed in seeds] if draws is None else [({"temperature": heat}, seed) for heat, seed in draws]
+    if not problems or not draws:
+        raise ValueError(f"arm {name!r}: expected problems and seeds, got {len(problems)} and {len(draws)}")
 
     def row(problem: Problem) -> tuple[Episode, ...]:
-        return tuple(solve(problem, chat, seed=seed, **settings) for seed in seeds)
+        return tuple(solve(problem, chat, seed=seed, learn=None, memory=memory(seed) if callable(memory) else memory,
+                           **settings, **heat) for heat, seed in draws)
 
-    with ThreadPoolExecutor(2 if getattr(chat, "source", None) == "replay" else 1) as workers:
+    with ThreadPoolExecutor(getattr(chat, "parallel", 1)) as workers:
         return ArmResult(name, tuple(workers.map(row, problems)))
 
 
@@ -104,3 +112,25 @@ def compare(treated: ArmResult, control: ArmResult, *, rng: np.random.Generator)
     a, b = treated.outcomes, control.outcomes
     reached = np.isfinite(a).all(axis=1) & np.isfinite(b).all(axis=1)  # (problems,)
     return paired_difference(a[reached], b[reached], rng=rng)
+
+
+@dataclass(frozen=True)
+class Price:
+    """What one arm costs beside another: `tokens` more an episode (read and written), `gain` more solved, a share.
+
+    >>> Price(tokens=60.0, gain=0.15).per_solved
+    400.0
+    """
+
+    tokens: float
+    gain: float
+
+    @property
+    def per_solved(self) -> float:
+        """Tokens an additionally solved problem costs; NaN where nothing was gained, so nothing was bought."""
+        return self.tokens / self.gain if self.gain > 0 else float("nan")
+
+
+def price(treated: ArmResult, control: ArmResult) -> Price:
+    """The price of `treated` beside `control`, over all episodes of both."""
+    return Price(sum(treated.tokens) - sum(control.tokens), treated.solved - control.solved)

@@ -42,13 +42,18 @@ def task_messages(problem: Problem, lessons: Sequence[LessonLike] = (),
     """
     if lesson_format not in LESSON_FORMATS:
         raise ValueError(f"expected a lesson format out of {', '.join(LESSON_FORMATS)}; got {lesson_format!r}")
-    shown = list(reversed(lessons))
+    shown = [lesson for lesson in reversed(lessons) if shows(lesson, lesson_format)]
     if lesson_format == "worked_example":
-        earlier = [turn for lesson in shown if lesson.code for turn in _worked_example(lesson)]
+        earlier = [turn for lesson in shown for turn in _worked_example(lesson)]
         return [*earlier, {"role": "user", "content": _task(problem)}, begun_answer(problem)]
-    notes = [note for lesson in shown if (note := _note(lesson, lesson_format))]
+    notes = [_note(lesson, lesson_format) for lesson in shown]
     content = "\n".join(["Notes from earlier problems:", *notes, "", _task(problem)]) if notes else _task(problem)
     return [{"role": "user", "content": content}, begun_answer(problem)]
+
+
+def shows(lesson: LessonLike, lesson_format: str) -> bool:
+    """Whether a prompt in this format would hold anything of `lesson`: no worked example without code."""
+    return bool(lesson.code if lesson_format in ("code", "worked_example") else lesson.text)
 
 
 def retry_messages(problem: Problem, messages: Sequence[Message], code: str, report: TestReport,
@@ -114,8 +119,8 @@ def _worked_example(lesson: LessonLike) -> list[Message]:
 
 
 def _note(lesson: LessonLike, lesson_format: str) -> str:
-    """A lesson as a line of a list; empty when it holds nothing of that format."""
+    """A lesson as a line of a list, or as a fenced block under its specification."""
     spec = neutral(lesson.spec, LESSON_TEXT_LIMIT)
     if lesson_format == "code":
-        return f"{spec}\n```python\n{neutral(lesson.code, LESSON_CODE_LIMIT)}\n```" if lesson.code else ""
-    return f"- {spec}: {neutral(lesson.text, LESSON_TEXT_LIMIT)}" if lesson.text else ""
+        return f"{spec}\n```python\n{neutral(lesson.code, LESSON_CODE_LIMIT)}\n```"
+    return f"- {spec}: {neutral(lesson.text, LESSON_TEXT_LIMIT)}"

@@ -6,11 +6,13 @@ call (the failing tests with their actual values take its place), self-written t
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from helpers.code_blocks import extract_code
+from helpers.learning import LessonMaker, own_lesson
 from helpers.llm import LLMError, Reply
 from helpers.problems import Problem
 from helpers.prompts import (
@@ -21,12 +23,16 @@ from helpers.prompts import (
     Message,
     failing_tests,
     retry_messages,
+    shows,
     task_messages,
 )
 from helpers.sandbox import TestReport, run_tests
 
-__all__ = ["Attempt", "Episode", "Memory", "extract_code", "judged", "solve"]
+__all__ = ["Attempt", "Episode", "Memory", "extract_code", "judged", "remember", "solve"]
 
+# An outcome that says nothing about the lessons moves no counter of theirs.
+RECORDED_AS = {"success": "success", "failure": "failure", "unsupported": "unobserved",
+               "infrastructure": "infrastructure"}
 # Ten times what the slowest recorded answer that ends takes: a busy machine must not change a verdict.
 TEST_LIMIT_S = 3.0
 
@@ -37,9 +43,16 @@ def judged(code: str, tests: Sequence[str]) -> TestReport:
 
 
 class Memory(Protocol):
-    """What the loop asks of a memory; `helpers.memory.VectorMemory` answers it. The loop only reads it."""
+    """What the loop asks of a memory; `helpers.memory.VectorMemory` answers all of it.
+
+    A loop with `learn=None` only searches.
+    """
 
     def search(self, query: str, k: int = 3, *, exclude: str = ...) -> list: ...
+
+    def record(self, episode_id: str, ids: Sequence[int], outcome: str, *, problem: str = ...) -> bool: ...
+
+    def add(self, spec: str, text: str, *, code: str = ..., source: str = ..., family: str = ...) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -89,29 +102,42 @@ class Episode:
         return sum(attempt.reply.seconds for attempt in self.attempts)
 
     @property
-    def lesson(self) -> str:
-        """What the loop learnt, in one line: the status, and the newest diagnosis when an attempt failed."""
+    def status(self) -> str:
+        """How it ended, in a few words, without a reason; "" when the model was never reached."""
         if not self.attempts:
             return ""
-        last, failed = self.attempts[-1], [a for a in self.attempts if a.verdict != "passed"]
-        status = f"{self.outcome} after {len(self.attempts)} attempt{'s' * (len(self.attempts) != 1)}"
-        passed = f"{sum(r.status == 'passed' for r in last.report.results)} of {len(last.report.results)} tests pass"
+        results = self.attempts[-1].report.results
+        passed = f"{sum(result.status == 'passed' for result in results)} of {len(results)} tests pass"
+        return f"{self.outcome} after {len(self.attempts)} attempt{'s' * (len(self.attempts) != 1)}, {passed}"
+
+    @property
+    def lesson(self) -> str:
+        """What the loop learnt, in one line: the status, and the newest diagnosis when an attempt failed."""
+        failed = [attempt for attempt in self.attempts if attempt.verdict != "passed"]
         newest = failing_tests(failed[-1].report).removeprefix("- ").replace("\n- ", "; ") if failed else ""
-        diagnosis = f". Failed: {newest}" if failed else ""
-        return f"{status}, {passed}{diagnosis}"
+        return self.status + (f". Failed: {newest}" if failed else "")
+
+    @property
+    def passing_code(self) -> str:
+        """The code that passed every test, "" when none did."""
+        return next((attempt.code for attempt in self.attempts if attempt.verdict == "passed"), "")
 
 
 def solve(problem: Problem, chat: Callable[..., Reply], *, iterations: int = 3, memory: Memory | None = None,
-          k: int = 3, lesson_format: str = "worked_example", seed: int = 0, feedback: str = "code_and_tests",
-          temperature: float = 0.0, retry_temperature: float | None = None,
-          judge: Callable[..., TestReport] = judged) -> Episode:
+          k: int = 3, lesson_format: str = "worked_example", learn: LessonMaker | None = own_lesson,
+          episode_id: str = "", seed: int = 0, feedback: str = "code_and_tests", temperature: float = 0.0,
+          retry_temperature: float | None = None, judge: Callable[..., TestReport] = judged) -> Episode:
     """Let `chat` try `problem` up to `iterations` times, stopping at the first attempt that passes every test.
 
     `feedback` says what goes back to the model after a failure (see `helpers.prompts.retry_messages`). The first
     attempt runs at `temperature`, the others at `retry_temperature` (default: the same). `seed` picks the draw; at
-    temperature 0 nothing is drawn and the request carries seed 0. With a `memory`, the `k` most similar lessons of
-    other problems open the conversation. `judge` runs code against tests. A failed call ends the episode as
-    `infrastructure`.
+    temperature 0 nothing is drawn and the request carries seed 0. `judge` runs code against tests. A failed call
+    ends the episode as `infrastructure`.
+
+    With a `memory`, the `k` most similar lessons of other problems open the conversation, and two things are written
+    when the episode is over: its outcome, to each lesson that was shown, and the lesson that `learn` makes of it
+    (see `helpers.learning`). `learn=None` writes neither. Under one `episode_id` this happens once, however often it
+    is called; without one every call is an episode of its own.
 
     Errors: `ValueError` for a problem without tests, fewer than one iteration, an unknown lesson format or feedback;
     `ReplayMiss` when a recorded answer is missing.
@@ -123,20 +149,34 @@ def solve(problem: Problem, chat: Callable[..., Reply], *, iterations: int = 3, 
     for value, known, what in ((lesson_format, LESSON_FORMATS, "a lesson format"), (feedback, FEEDBACKS, "feedback")):
         if value not in known:
             raise ValueError(f"expected {what} out of {', '.join(known)}; got {value!r}")
-    hits = tuple(memory.search(problem.text, k, exclude=problem.id)) if memory is not None else ()
+    found = memory.search(problem.text, k, exclude=problem.id) if memory is not None else []
+    hits = tuple(hit for hit in found if shows(hit.lesson, lesson_format))
     first = messages = task_messages(problem, [hit.lesson for hit in hits], lesson_format)
     attempts: list[Attempt] = []
+    error = ""
     for number in range(iterations):
         heat = temperature if number == 0 or retry_temperature is None else retry_temperature
         try:
             attempts.append(attempt(problem, chat, messages, temperature=heat, judge=judge,
                                     seed=1000 * seed + number if heat > 0 else 0))
-        except LLMError as error:
-            return Episode(problem.id, tuple(attempts), "infrastructure", hits, f"{error.kind}: {error}")
+        except LLMError as err:
+            error = f"{err.kind}: {err}"
+            break
         if attempts[-1].verdict == "passed":
             break
         messages = retry_messages(problem, first, attempts[-1].code, attempts[-1].report, feedback)
-    return Episode(problem.id, tuple(attempts), _outcome(attempts), hits)
+    episode = Episode(problem.id, tuple(attempts), "infrastructure" if error else _outcome(attempts), hits, error)
+    if memory is not None and learn is not None:
+        remember(memory, problem, episode, learn, episode_id or uuid.uuid4().hex)
+    return episode
+
+
+def remember(memory: Memory, problem: Problem, episode: Episode, learn: LessonMaker, episode_id: str) -> None:
+    """Record what became of the lessons shown, then store the new one; nothing when the episode is known already."""
+    news = memory.record(episode_id, [hit.lesson.id for hit in episode.retrieved], RECORDED_AS[episode.outcome],
+                         problem=problem.id)
+    if news and episode.outcome in ("success", "failure") and (lesson := learn(problem, episode)):
+        memory.add(**lesson)
 
 
 def attempt(problem: Problem, chat: Callable[..., Reply], messages: list[Message], *, temperature: float = 0.0,

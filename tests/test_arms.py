@@ -6,8 +6,10 @@ import time
 import numpy as np
 import pytest
 
-from helpers.arms import ARMS, ArmResult, compare, run_arm
+from helpers.arms import ARMS, DRAWS, ArmResult, compare, price, run_arm
+from helpers.embeddings import BagOfWords
 from helpers.llm import LLMError, Reply
+from helpers.memory import VectorMemory
 from helpers.problems import load_problems
 from helpers.reflexion import Attempt, Episode
 from helpers.sandbox import TestReport
@@ -102,9 +104,9 @@ def test_a_mistyped_arm_is_refused_with_the_known_names() -> None:
 class Watched(Alternating):
     """Notes which threads ask, and how many at once; every answer takes a moment."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, parallel: int) -> None:
         super().__init__()
-        self.source, self.inside, self.most, self.lock = source, 0, 0, threading.Lock()
+        self.parallel, self.inside, self.most, self.lock = parallel, 0, 0, threading.Lock()
 
     def __call__(self, messages, **settings) -> Reply:
         with self.lock:
@@ -116,11 +118,53 @@ class Watched(Alternating):
         return super().__call__(messages, **settings)
 
 
-@pytest.mark.parametrize(("source", "most"), [("replay", 2), ("record", 1), ("live", 1)])
-def test_only_recorded_answers_are_asked_for_side_by_side_and_the_order_is_kept(source: str, most: int) -> None:
-    chat = Watched(source)
+@pytest.mark.parametrize("parallel", [1, 2])
+def test_as_many_ask_at_once_as_the_chat_says_and_the_order_is_kept(parallel: int) -> None:
+    chat = Watched(parallel)
     result = run_arm("single attempt", [*PROBLEMS, *reversed(PROBLEMS)], chat)
-    assert chat.most == most
+    assert chat.most == parallel
     assert [row[0].problem for row in result.episodes] == [p.id for p in (*PROBLEMS, *reversed(PROBLEMS))]
     assert [row[0].outcome for row in result.episodes] == ["success", "success", "infrastructure",
                                                            "infrastructure", "success", "success"]
+
+
+class Noted:
+    """Answers nothing of use and notes temperature and seed of each request."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[float, int]] = []
+
+    def __call__(self, messages, *, temperature: float, seed: int, **settings) -> Reply:
+        self.asked.append((temperature, seed))
+        return Reply("no code", 10, 5, "stop", "replay", 0.1)
+
+
+def test_a_draw_sets_temperature_and_seed_of_the_first_attempt() -> None:
+    chat = Noted()
+    run_arm("cold", PROBLEMS[:1], chat, draws=DRAWS, iterations=2, retry_temperature=0.9)
+    assert chat.asked == [(0.0, 0), (0.9, 1), (0.6, 1000), (0.9, 1001), (0.6, 2000), (0.9, 2001)]
+
+
+def test_a_memory_may_be_a_function_of_the_seed_and_is_only_read(tmp_path) -> None:
+    memory = VectorMemory(tmp_path / "m.jsonl", BagOfWords())
+    for problem in PROBLEMS:
+        memory.add(problem.text, "note", code=problem.solution, source=problem.id)
+    before = (tmp_path / "m.jsonl").read_bytes()
+    asked_for: list[int] = []
+
+    def by_seed(seed: int) -> VectorMemory:
+        asked_for.append(seed)
+        return memory
+
+    result = run_arm("with memory", PROBLEMS, Noted(), draws=DRAWS, memory=by_seed, iterations=1, k=1)
+    assert sorted(set(asked_for)) == [0, 1, 2]
+    assert all(len(episode.retrieved) == 1 for row in result.episodes for episode in row)
+    assert (tmp_path / "m.jsonl").read_bytes() == before
+
+
+def test_the_price_of_a_problem_more() -> None:
+    cheap = ArmResult("a", ((episode("p", "failure", 100),), (episode("q", "failure", 100),)))
+    dear = ArmResult("b", ((episode("p", "success", 200),), (episode("q", "failure", 200),)))
+    assert (price(dear, cheap).tokens, price(dear, cheap).gain) == (150.0, 0.5)  # half as many written as read
+    assert price(dear, cheap).per_solved == 300.0
+    assert np.isnan(price(cheap, dear).per_solved)  # nothing gained: no price

@@ -144,14 +144,14 @@ def test_an_endless_answer_costs_the_loops_own_limit_and_the_feedback_says_so() 
     assert episode.outcome == "success"
 
 
-def test_a_memory_gives_lessons_of_other_problems_and_the_loop_only_reads_it(tmp_path) -> None:
+def test_a_memory_gives_lessons_of_other_problems_and_without_learn_the_loop_only_reads_it(tmp_path) -> None:
     memory = VectorMemory(tmp_path / "lessons.jsonl", BagOfWords())
     other = next(p for p in load_problems() if p.id == "smallest")
     for problem in (PROBLEM, other):
         memory.add(problem.text, "solved", code=problem.solution, source=problem.id, family=problem.family)
     before = (tmp_path / "lessons.jsonl").read_bytes()
     chat = Scripted([WRONG, RIGHT])
-    episode = solve(PROBLEM, chat, memory=memory, k=1)
+    episode = solve(PROBLEM, chat, memory=memory, k=1, learn=None)
     assert [hit.lesson.source for hit in episode.retrieved] == ["smallest"]
     for asked in chat.asked:  # the lesson stays in the conversation of a retry
         assert asked["messages"][:2] == task_messages(PROBLEM, [episode.retrieved[0].lesson])[:2]
