@@ -18,7 +18,7 @@ from helpers import local_model
 from helpers.completion import ask, cost, read_answer
 from helpers.provider import KINDS, SPENT, TIMEOUT_S, LLMError, clear_errors, most_it_costs, open_client
 from helpers.replay import ReplayMiss
-from helpers.request_key import canonical_request, request_key
+from helpers.request_key import canonical_request, digest
 from helpers.settings import DATA, SOURCES, Settings, load_settings
 from helpers.transcript import Transcript, tidy
 
@@ -34,7 +34,8 @@ class Reply:
     """One answer: the assistant's whole turn, a begun part included.
 
     Token counts are the source's own, 0 where it reports none; `finish_reason` is `stop`, or `length` when the
-    text was cut; `source` is `replay`, `local` or `live`; `seconds` is what the answer took when it was made.
+    text was cut; `source` is `replay`, `local` or `live`; `seconds` is what the answer took when it was made; `key`
+    is that of the request as it was put to the `Chat` (see `request_key`), also where a provider was asked less.
     """
 
     text: str
@@ -43,6 +44,7 @@ class Reply:
     finish_reason: str
     source: str
     seconds: float
+    key: str = ""
 
 
 @dataclass
@@ -86,8 +88,9 @@ class Chat:
         _check(messages, temperature, max_tokens, model)
         request = canonical_request({"model": self.model, "messages": messages, "temperature": temperature,
                                      "max_tokens": max_tokens, "seed": seed, "stop": stop})
-        source = self._route(request)
-        reply = self._live(request, model) if source == "live" else self._recorded_or_local(request, source)
+        key = digest(request)
+        source = self._route(key)
+        reply = self._live(request, key, model) if source == "live" else self._recorded_or_local(request, key, source)
         with self._lock:
             self.usage.calls += 1
             self.usage.prompt_tokens += reply.prompt_tokens
@@ -121,29 +124,30 @@ class Chat:
             raise ValueError(f"only a recording is finished; this chat's source is {self.source!r}")
         return tidy(self.transcript.path)
 
-    def _route(self, request: dict[str, Any]) -> str:
+    def _route(self, key: str) -> str:
         if self.source != "auto":
             return self.source
-        if request_key(request) in self.transcript.exchanges:
+        if key in self.transcript.exchanges:
             return "replay"
         if local_model.is_ready(self.settings):
             return "local"
         return "live" if self.settings.live else "replay"  # replay then explains what is missing
 
-    def _recorded_or_local(self, request: dict[str, Any], source: str) -> Reply:
+    def _recorded_or_local(self, request: dict[str, Any], key: str, source: str) -> Reply:
         begun = request["messages"][-1]["content"] if request["messages"][-1]["role"] == "assistant" else ""
-        was_recorded = source == "replay" or request_key(request) in self.transcript.exchanges
+        was_recorded = source == "replay" or key in self.transcript.exchanges
         answered_by = "replay" if source != "local" and was_recorded else "local"
         asked = f"{self.model} on this machine"
         started = time.perf_counter()
         with clear_errors(self.settings, asked=asked):
-            completion = ask(self._client(source), request | {"cache_prompt": False})
+            completion = ask(self._client(source), request | {"cache_prompt": False},
+                             key="" if source == "local" else key)
         seconds = time.perf_counter() - started
         text, usage, reason = read_answer(completion, self.settings, asked)
         text = text if text.startswith(begun) else begun + text
-        return Reply(text, *usage, reason, answered_by, completion.get("seconds", seconds))
+        return Reply(text, *usage, reason, answered_by, completion.get("seconds", seconds), key)
 
-    def _live(self, request: dict[str, Any], model: str) -> Reply:
+    def _live(self, request: dict[str, Any], key: str, model: str) -> Reply:
         settings = self.settings
         request = _for_provider(request) | {"model": settings.model_big if model == "big" else settings.model_fast}
         sent = sum(len(message["content"].encode()) + 16 for message in request["messages"])
@@ -164,7 +168,7 @@ class Chat:
         SPENT.usd += paid
         self.usage.cost_usd += paid
         text, usage, reason = read_answer(completion, settings, asked)
-        return Reply(text, *usage, reason, "live", seconds)
+        return Reply(text, *usage, reason, "live", seconds, key)
 
     def _client(self, source: str) -> openai.OpenAI:
         with self._lock:

@@ -14,7 +14,7 @@ from loopback import Canned, completion, error, loopback
 from helpers import llm, local_model
 from helpers.llm import Chat, LLMError, ReplayMiss, Reply, Usage, connect, transcript_path
 from helpers.provider import KINDS, SPENT, clear_errors, most_it_costs, redact, status_error
-from helpers.request_key import canonical_request
+from helpers.request_key import canonical_request, request_key
 from helpers.settings import DATA, VARIABLES, Settings
 from helpers.transcript import Transcript, TranscriptError, provenance
 
@@ -68,6 +68,11 @@ def local(monkeypatch: pytest.MonkeyPatch, server) -> None:
     monkeypatch.setattr(local_model, "serve", lambda settings=None: fake)
 
 
+def key_of(messages, **changes) -> str:
+    return request_key({"model": local_model.MODEL_NAME, "messages": messages, "temperature": 0.0, "max_tokens": 256,
+                        "seed": 0, "stop": None} | changes)
+
+
 def failure(chat: Chat, messages=HI, **how) -> LLMError:
     with pytest.raises(LLMError) as caught:
         chat(messages, **how)
@@ -80,7 +85,7 @@ def failure(chat: Chat, messages=HI, **how) -> LLMError:
 class TestReplay:
     def test_a_recorded_answer(self, path, no_sockets):
         chat = connect(path)
-        assert chat(HI) == Reply("recorded", 7, 2, "stop", "replay", 0.25)
+        assert chat(HI) == Reply("recorded", 7, 2, "stop", "replay", 0.25, key_of(HI))
         assert chat(BEGUN, stop=None).text == "def f(): return 1"
         assert chat.usage == Usage(calls=2, prompt_tokens=14, completion_tokens=4, cost_usd=0.0)
         assert chat.prefill
@@ -130,6 +135,20 @@ class TestSources:
             assert "new requests go to the local model SmolLM2" in chat.describe()
             assert near.seen[0].body["cache_prompt"] is False
             assert KEY in str(far.seen[0].headers) and KEY not in str(near.seen[0].headers), "it goes to one address"
+
+    def test_a_reply_names_its_request_whoever_answers(self, path, monkeypatch):
+        with loopback(completion("x")) as far, loopback(completion("y")) as near:
+            settings = Settings(batch=False, base_url=far.base_url, api_key=KEY)
+            live_key = key_of(BEGUN, stop=["\n"], seed=1)
+            assert connect(path, source="live", settings=settings)(BEGUN, stop="\n", seed=1).key == live_key
+            assert far.seen[0].body["messages"] == HI, "what was asked of the provider is less"
+            local(monkeypatch, near)
+            for source in ("replay", "auto", "local", "record"):
+                assert connect(path, source=source, settings=settings)(HI).key == key_of(HI)
+            for source in ("auto", "local", "record"):
+                assert connect(path, source=source, settings=settings)(HI, seed=2).key == key_of(HI, seed=2)
+        assert key_of(HI, seed=2) in Transcript.load(path).exchanges
+        assert len(near.seen) == 4 and "x-request-key" not in str([seen.headers for seen in near.seen + far.seen])
 
     def test_a_miss_when_nobody_else_can_answer(self, path):
         with pytest.raises(ReplayMiss, match="course model fetch"):
