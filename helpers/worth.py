@@ -1,9 +1,25 @@
 """Memory Worth: two counters a memory, moved by the outcome of every episode that retrieved it.
 
-This module holds the counters and gathers the public names of `helpers.worth_*`. Left out against its source:
-weights learnt from the outcome. Source: B. Simsek, When to Forget: A Memory Governance Primitive, arXiv:2604.12007.
+This module gathers the public names of `helpers.worth_*` and holds no code of its own. Source: B. Simsek, When to
+Forget: A Memory Governance Primitive, arXiv:2604.12007 (2026).
 """
 
-from helpers.worth_stream import EMPTY, Stream, tally
+from collections.abc import Callable
 
-__all__ = ["EMPTY", "Stream", "tally"]
+import numpy as np
+
+from helpers.worth_counters import MemoryWorth, counters
+from helpers.worth_drift import cusum_reset, discounted
+from helpers.worth_dropout import contrast, dropout_contrast, dropout_counters, withhold
+from helpers.worth_estimators import by_type, empirical_bayes, per_type, plain, residual, ridge, shrink, success_rates
+from helpers.worth_ranks import spearman
+from helpers.worth_stream import EMPTY, Stream
+from helpers.worth_tally import tally
+
+ESTIMATORS: dict[str, Callable[..., np.ndarray]] = {
+    "plain": plain, "per type": per_type, "residual": residual, "empirical Bayes": empirical_bayes,
+    "discounted": discounted, "CUSUM with reset": cusum_reset, "ridge": ridge, "dropout contrast": dropout_contrast}
+
+__all__ = ["EMPTY", "ESTIMATORS", "MemoryWorth", "Stream", "by_type", "contrast", "counters", "cusum_reset",
+           "discounted", "dropout_contrast", "dropout_counters", "empirical_bayes", "per_type", "plain", "residual",
+           "ridge", "shrink", "spearman", "success_rates", "tally", "withhold"]

@@ -1,15 +1,15 @@
-"""A stream of episodes, which memories each retrieved and whether it succeeded, and sums over it per memory.
+"""A stream of episodes: which memories each retrieved and whether it succeeded.
 
-Left out: how the episodes came about (`helpers.worlds` draws them) and what is concluded from the sums
-(`helpers.worth`).
+Left out: how the episodes came about (`helpers.worlds` draws them) and what is concluded from them (`helpers.worth`).
 """
 
 from __future__ import annotations
 
 import dataclasses
-import math
+from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 EMPTY = -1  # in `retrieved`: nothing stood in this slot
 
@@ -81,6 +81,11 @@ class Stream:
         used = filled if self.kept is None else filled & self.kept
         return None if used.all() else used
 
+    @property
+    def labels(self) -> np.ndarray:
+        """The task type of every episode, int (..., episodes); all 0 when none were given."""
+        return np.zeros(self.success.shape, dtype=np.int64) if self.task_type is None else self.task_type
+
     def first(self, episodes: int) -> Stream:
         """The stream as it stood after so many episodes.
 
@@ -89,10 +94,8 @@ class Stream:
         """
         if not 1 <= episodes <= self.episodes:
             raise ValueError(f"expected 1 to {self.episodes} episodes, got {episodes}")
-        def cut(a: np.ndarray | None) -> np.ndarray | None:
-            return None if a is None else a[..., :episodes, :] if a.ndim == self.retrieved.ndim else a[..., :episodes]
-        return dataclasses.replace(self, **{name: cut(getattr(self, name)) for name in
-                                            ("retrieved", "success", "task_type", "weights", "kept")})
+        return self._each(lambda array: array[..., :episodes, :] if array.ndim == self.retrieved.ndim
+                          else array[..., :episodes])
 
     def run(self, index: int) -> Stream:
         """One run (seed) of the first leading axis.
@@ -102,9 +105,12 @@ class Stream:
         """
         if not self.lead:
             raise ValueError(f"expected a stream with a leading axis of runs, got success {self.success.shape}")
-        arrays = ("retrieved", "success", "task_type", "weights", "kept")
-        return dataclasses.replace(self, **{name: None if getattr(self, name) is None else getattr(self, name)[index]
-                                            for name in arrays})
+        return self._each(lambda array: array[index])
+
+    def _each(self, cut: Callable[[np.ndarray], np.ndarray]) -> Stream:
+        """The stream with every array that is there cut."""
+        arrays = {name: getattr(self, name) for name in ("retrieved", "success", "task_type", "weights", "kept")}
+        return dataclasses.replace(self, **{name: cut(a) for name, a in arrays.items() if a is not None})
 
 
 def as_bool(values: object, name: str) -> np.ndarray:
@@ -145,7 +151,7 @@ def check_ids(retrieved: np.ndarray, n: int) -> None:
 def check_types(task_type: object, types: int | None, shape: tuple[int, ...]) -> tuple[np.ndarray | None, int]:
     """Task types as int of `shape` and their number; ValueError for another shape or ids out of range."""
     if task_type is None:
-        return None, 1 if types is None else types
+        return None, 1  # whatever was named: without labels all tasks are of one type
     array = np.asarray(task_type)
     if array.shape != shape or not np.issubdtype(array.dtype, np.integer):
         raise ValueError(f"task_type: expected integers of the shape of success, got {array.dtype} {array.shape} "
@@ -170,28 +176,23 @@ def check_weights(weights: object, shape: tuple[int, ...]) -> np.ndarray | None:
     return array
 
 
-def tally(stream: Stream, groups: np.ndarray | None = None, n_groups: int = 1, *,
-          weights: np.ndarray | None = None, withheld: bool = False) -> np.ndarray:
-    """Sum of weights per memory and group of episodes, float (..., n_groups, n), in one pass over the slots.
+def as_stream(n: int, shape: tuple[int, ...], retrieved: ArrayLike, success: ArrayLike,
+              **per_episode: ArrayLike | None) -> Stream:
+    """One episode, success of `shape`, or several, success (*shape, episodes), as a stream with leading axes `shape`.
 
-    groups: int (..., episodes), the group of each episode, None for one group. weights: (..., episodes, k), or
-    (..., episodes, 1) for one of the episode; None counts. withheld: sum over the withheld slots, not the kept ones.
+    `per_episode` are further arguments of `Stream`.
 
-    >>> s = Stream([[0, 1], [1, 2]], [True, False], n=3)
-    >>> tally(s, s.success, 2).tolist()  # failures, then successes, of each memory
-    [[0.0, 1.0, 1.0], [1.0, 1.0, 0.0]]
+    >>> as_stream(3, (), [0, 2], True).retrieved.tolist()
+    [[0, 2]]
     """
-    runs = math.prod(stream.lead)
-    offset = np.arange(0, runs * n_groups, n_groups).reshape(*stream.lead, 1)  # (..., 1)
-    offset = offset + (0 if groups is None else groups)  # (..., episodes) or (..., 1)
-    cells = (offset * stream.n)[..., None] + stream.retrieved  # (..., episodes, k)
-    used = stream.used
-    if withheld:
-        used = (stream.retrieved >= 0) & ~stream.kept if stream.kept is not None else np.zeros(cells.shape, bool)
-    if used is not None:
-        weights = None if weights is None else np.broadcast_to(weights, cells.shape)[used]
-        cells = cells[used]  # (slots,)
-    elif weights is not None:
-        weights = np.broadcast_to(weights, cells.shape).ravel()
-    sums = np.bincount(cells.ravel(), weights, minlength=runs * n_groups * stream.n)
-    return sums.astype(np.float64, copy=False).reshape(*stream.lead, n_groups, stream.n)
+    retrieved, success = np.asarray(retrieved), np.asarray(success)
+    if success.shape == shape:
+        axis = {"weights": -2, "kept": -2, "task_type": -1}
+        retrieved, success = np.expand_dims(retrieved, -2) if retrieved.ndim else retrieved, success[..., None]
+        per_episode = {name: np.expand_dims(value, axis[name]) if name in axis and value is not None else value
+                       for name, value in per_episode.items()}
+    stream = Stream(retrieved, success, n=n, **per_episode)
+    if stream.lead != shape:
+        raise ValueError(f"expected success of shape {shape} or {(*shape, 'episodes')}, got {stream.success.shape} "
+                         f"with retrieved {stream.retrieved.shape}")
+    return stream

@@ -1,0 +1,50 @@
+"""Sums over a stream of episodes, per memory and group of episodes, in one pass over all seeds.
+
+Left out: what the sums mean (`helpers.worth_counters`, `helpers.worth_estimators`).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from helpers.worth_stream import Stream
+
+
+def tally(stream: Stream, groups: np.ndarray | None = None, n_groups: int = 1, *,
+          weights: np.ndarray | None = None, withheld: bool = False) -> np.ndarray:
+    """Sum of weights per memory and group of episodes, float (..., n_groups, n), in one pass over the slots.
+
+    groups: int (..., episodes), the group of each episode, None for one group. weights: (..., episodes, k), or
+    (..., episodes, 1) for one of the episode; None counts. withheld: sum over the withheld slots, not the kept ones.
+
+    >>> s = Stream([[0, 1], [1, 2]], [True, False], n=3)
+    >>> tally(s, s.success, 2).tolist()  # failures, then successes, of each memory
+    [[0.0, 1.0, 1.0], [1.0, 1.0, 0.0]]
+    """
+    runs = math.prod(stream.lead)
+    offset = np.arange(0, runs * n_groups, n_groups).reshape(*stream.lead, 1)  # (..., 1)
+    offset = offset + (0 if groups is None else groups)  # (..., episodes) or (..., 1)
+    cells = (offset * stream.n)[..., None] + stream.retrieved  # (..., episodes, k)
+    used = stream.used
+    if withheld:
+        used = (stream.retrieved >= 0) & ~stream.kept if stream.kept is not None else np.zeros(cells.shape, bool)
+    if used is not None:
+        weights = None if weights is None else np.broadcast_to(weights, cells.shape)[used]
+        cells = cells[used]  # (slots,)
+    elif weights is not None:
+        weights = np.broadcast_to(weights, cells.shape).ravel()
+    sums = np.bincount(cells.ravel(), weights, minlength=runs * n_groups * stream.n)
+    return sums.astype(np.float64, copy=False).reshape(*stream.lead, n_groups, stream.n)
+
+
+def ratio(part: np.ndarray, whole: np.ndarray, otherwise: ArrayLike) -> np.ndarray:
+    """part / whole where whole > 0, else `otherwise`.
+
+    >>> ratio(np.array([1.0, 0.0]), np.array([4.0, 0.0]), 0.5).tolist()
+    [0.25, 0.5]
+    """
+    found = np.broadcast_to(np.asarray(otherwise, dtype=np.float64), np.shape(whole)).copy()
+    return np.divide(part, whole, out=found, where=whole > 0)
