@@ -19,6 +19,7 @@ from helpers.llm import Reply
 from helpers.memory import VectorMemory
 from helpers.problems import Problem
 from helpers.reflexion import Episode, solve
+from helpers.stats import Difference, paired_difference
 
 
 @dataclass(frozen=True)
@@ -30,14 +31,24 @@ class Streams:
     positions: np.ndarray
     memories: tuple[VectorMemory, ...]
 
-    def curve(self, other: ArmResult, parts: int) -> np.ndarray:
-        """Mean of `arm − other` in each of `parts` equal stretches of the stream, over problems and streams.
+    def curve(self, other: ArmResult, parts: int, *, rng: np.random.Generator) -> list[Difference]:
+        """`arm − other` in each of `parts` equal stretches of the streams, with a bootstrap over problems.
 
-        Columns are paired: stream j is held against draw j of `other`. float64, (parts,); NaN where nothing ran.
+        Columns are paired: stream j is held against draw j of `other`. A problem counts in a stretch with the mean
+        over the streams in which it came there.
         """
-        change = self.arm.outcomes - other.outcomes  # (problems, streams)
+        a, b = self.arm.outcomes, other.outcomes  # (problems, streams)
+        if a.shape != b.shape:
+            raise ValueError(f"expected a draw of {other.name} for each stream, got shapes {a.shape} and {b.shape}")
+        reached = np.isfinite(a) & np.isfinite(b)
         stretch = self.positions * parts // len(self.positions)  # (problems, streams)
-        return np.array([np.nanmean(change[stretch == part]) for part in range(parts)])
+        points = []
+        for part in range(parts):
+            here = (stretch == part) & reached
+            some = here.any(axis=1)  # (problems,)
+            means = [np.where(here, outcomes, 0).sum(axis=1)[some] / here.sum(axis=1)[some] for outcomes in (a, b)]
+            points.append(paired_difference(*means, rng=rng))
+        return points
 
 
 def run_streams(name: str, problems: Sequence[Problem], chat: Callable[..., Reply], folder: Path, *,

@@ -59,9 +59,22 @@ def test_orders_and_draws_come_in_pairs(tmp_path) -> None:
         run_streams("x", PROBLEMS, SolvesWithAnExample(), tmp_path, learn=own_pass, orders=[0, 1], draws=[(0.0, 0)])
 
 
-def test_the_curve_is_the_mean_difference_by_stretch() -> None:
-    def arm(outcomes: list[str]) -> ArmResult:
-        return ArmResult("a", tuple((Episode(f"p{i}", (), outcome),) for i, outcome in enumerate(outcomes)))
+def arm(*rows: str) -> ArmResult:
+    words = {"S": "success", "F": "failure", "I": "infrastructure"}
+    return ArmResult("a", tuple(tuple(Episode(f"p{i}", (), words[letter]) for letter in row)
+                                for i, row in enumerate(rows)))
 
-    streams = Streams(arm(["success", "failure", "success", "success"]), np.array([[3], [0], [1], [2]]), ())
-    assert streams.curve(arm(["failure"] * 4), 2).tolist() == [0.5, 1.0]
+
+def test_the_curve_is_the_mean_difference_by_stretch() -> None:
+    streams = Streams(arm("S", "F", "S", "S"), np.array([[3], [0], [1], [2]]), ())
+    points = streams.curve(arm("F", "F", "F", "F"), 2, rng=np.random.default_rng(0))
+    assert [(point.mean, point.up, point.down) for point in points] == [(0.5, 1, 0), (1.0, 2, 0)]
+    assert points[1].low == points[1].high == 1.0
+
+
+def test_the_curve_pairs_stream_and_draw_and_leaves_out_what_was_not_reached() -> None:
+    streams = Streams(arm("SF", "SI"), np.array([[0, 0], [1, 1]]), ())
+    points = streams.curve(arm("FF", "FF"), 2, rng=np.random.default_rng(0))
+    assert [point.mean for point in points] == [0.5, 1.0]
+    with pytest.raises(ValueError, match=r"got shapes \(2, 2\) and \(2, 1\)"):
+        streams.curve(arm("F", "F"), 2, rng=np.random.default_rng(0))
