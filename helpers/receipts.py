@@ -41,8 +41,8 @@ def replay(kept: dict[str, Any], problem: Problem, transcript: Transcript,
     differences = []
     for number, attempt in enumerate(kept["attempts"], start=1):
         if attempt["key"] not in transcript.exchanges:
-            raise ReplayMiss(f"{transcript.path.name} has no answer under {attempt['key'][:12]!r}…, attempt {number} of "
-                             f"{problem.id}; take the transcript the episode was run with")
+            raise ReplayMiss(f"{transcript.path.name} has no answer under {attempt['key'][:12]!r}…, attempt {number} "
+                             f"of {problem.id}; take the transcript the episode was run with")
         answer = transcript.exchanges[attempt["key"]]["response"]
         report = judge(extract_code(answer["text"], problem.entry_point), problem.tests)
         now = {"tests": [result.status for result in report.results],
