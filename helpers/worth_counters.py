@@ -77,12 +77,12 @@ class MemoryWorth:
         weights = stream.weights
         if self.discount < 1:
             later = later_retrievals(stream)
-            aged = self.discount ** later  # (..., episodes, k)
+            aged = (self.discount ** np.arange(later.max() + 1))[later]  # (..., episodes, k)
             weights = aged if weights is None else aged * weights
-            seen = tally(stream)[..., 0, :]  # (*shape, n)
-            self.hits_plus *= self.discount ** seen
-            self.hits_minus *= self.discount ** seen
-            self.squares *= self.discount ** (2 * seen)
+            fade = self.discount ** tally(stream)[..., 0, :]  # (*shape, n)
+            self.hits_plus *= fade
+            self.hits_minus *= fade
+            self.squares *= fade**2
         moved = tally(stream, stream.success, 2, weights=weights)  # (*shape, 2, n)
         self.hits_minus += moved[..., 0, :]
         self.hits_plus += moved[..., 1, :]

@@ -39,13 +39,13 @@ class CusumWorth:
     `warm_up` retrievals after a start. With known rates, a false alarm comes less than once in e^alarm retrievals.
 
     >>> worth = CusumWorth(1)
-    >>> worth.update([[0]] * 40, [True] * 40)
+    >>> worth.update([[0]] * 98, [True] * 98)
     >>> worth.update([[0]] * 5, [False] * 5)
     >>> worth.hits_plus.tolist(), worth.hits_minus.tolist()
     ([0.0], [5.0])
     """
 
-    def __init__(self, n: int, *, shape: tuple[int, ...] = (), shift: float = 0.25, alarm: float = 8.0,
+    def __init__(self, n: int, *, shape: tuple[int, ...] = (), shift: float = 0.25, alarm: float = 10.0,
                  warm_up: float = 30) -> None:
         if n < 1:
             raise ValueError(f"expected at least one memory, got n = {n}")
@@ -109,7 +109,7 @@ class CusumWorth:
                 counts[1:, :, fired], sums[:, fired] = 0, 0
 
 
-def cusum_reset(stream: Stream, *, shift: float = 0.25, alarm: float = 8.0, warm_up: float = 30) -> np.ndarray:
+def cusum_reset(stream: Stream, *, shift: float = 0.25, alarm: float = 10.0, warm_up: float = 30) -> np.ndarray:
     """Worth since the last change that `CusumWorth` found; 0.5 without evidence.
 
     >>> cusum_reset(Stream([[0]] * 50, [True] * 40 + [False] * 10, n=1)).tolist()

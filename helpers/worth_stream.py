@@ -137,15 +137,24 @@ def check_ids(retrieved: np.ndarray, n: int) -> None:
     if low < EMPTY or high >= n:
         raise ValueError(f"retrieved: expected ids from 0 to {n - 1}, or -1 for an empty slot, got {low} to {high} "
                          f"in {retrieved.shape}")
-    if k > 8:
-        ordered = np.sort(retrieved, axis=-1)
-        twice = ((ordered[..., 1:] == ordered[..., :-1]) & (ordered[..., 1:] >= 0)).any()
-    else:  # a few comparisons are cheaper than sorting short rows
-        columns = np.moveaxis(retrieved, -1, 0)  # (k, ..., episodes)
-        twice = any(((columns[i] == columns[j]) & (columns[i] >= 0)).any() for i in range(k) for j in range(i))
-    if twice:
+    if twice_in_a_row(retrieved):
         raise ValueError(f"retrieved: expected different memories in the {k} slots of an episode, got one twice "
                          f"in {retrieved.shape}")
+
+
+def twice_in_a_row(ids: np.ndarray) -> bool:
+    """Whether any row (last axis) holds an id from 0 up more than once."""
+    k = ids.shape[-1]
+    if k > 8:
+        ordered = np.sort(ids, axis=-1)
+        return bool(((ordered[..., 1:] == ordered[..., :-1]) & (ordered[..., 1:] >= 0)).any())
+    columns = np.ascontiguousarray(ids.reshape(-1, k).T)  # comparing few columns is cheaper than sorting short rows
+    for i in range(k):
+        for j in range(i):
+            same = columns[i] == columns[j]
+            if same.any() and (same & (columns[i] >= 0)).any():
+                return True
+    return False
 
 
 def check_types(task_type: object, types: int | None, shape: tuple[int, ...]) -> tuple[np.ndarray | None, int]:

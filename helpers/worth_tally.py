@@ -26,17 +26,16 @@ def tally(stream: Stream, groups: np.ndarray | None = None, n_groups: int = 1, *
     """
     runs = math.prod(stream.lead)
     offset = np.arange(0, runs * n_groups, n_groups).reshape(*stream.lead, 1)  # (..., 1)
-    offset = offset + (0 if groups is None else groups)  # (..., episodes) or (..., 1)
-    cells = (offset * stream.n)[..., None] + stream.retrieved  # (..., episodes, k)
+    offset = (offset + np.broadcast_to(0 if groups is None else groups, stream.success.shape)) * stream.n
+    cells = np.repeat(offset.ravel(), stream.k) + stream.retrieved.ravel()  # (slots,)
     used = stream.used
     if withheld:
-        used = (stream.retrieved >= 0) & ~stream.kept if stream.kept is not None else np.zeros(cells.shape, bool)
+        used = (stream.retrieved >= 0) & ~stream.kept if stream.kept is not None else np.zeros(stream.retrieved.shape, bool)
+    if weights is not None:
+        weights = np.broadcast_to(weights, stream.retrieved.shape).ravel()
     if used is not None:
-        weights = None if weights is None else np.broadcast_to(weights, cells.shape)[used]
-        cells = cells[used]  # (slots,)
-    elif weights is not None:
-        weights = np.broadcast_to(weights, cells.shape).ravel()
-    sums = np.bincount(cells.ravel(), weights, minlength=runs * n_groups * stream.n)
+        cells, weights = cells[used.ravel()], None if weights is None else weights[used.ravel()]
+    sums = np.bincount(cells, weights, minlength=runs * n_groups * stream.n)
     return sums.astype(np.float64, copy=False).reshape(*stream.lead, n_groups, stream.n)
 
 
