@@ -10,6 +10,7 @@ import html
 import io
 import textwrap
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 import numpy as np
 from IPython.display import display
@@ -59,6 +60,26 @@ def wrap(text: str, width: int = WIDTH) -> str:
     lines = text.split("\n")
     return "\n".join(textwrap.fill(line, width, subsequent_indent="  ", break_long_words=False,
                                    break_on_hyphens=False) for line in lines)
+
+
+def side_by_side(texts: dict[str, str], width: int = WIDTH) -> None:
+    """Print texts in columns under their names; a line that does not fit its column goes on below, indented.
+
+    >>> side_by_side({"one": "a\\nb", "two": "c"}, width=10)
+    one   two
+    ----  ----
+    a     c
+    b
+    """
+    if not texts:
+        raise ValueError("expected at least one text to print, got none")
+    column = (width + 2) // len(texts) - 2
+    folded = [[line for whole in text.splitlines() for line in textwrap.wrap(
+        whole, column, subsequent_indent="    ", drop_whitespace=False, replace_whitespace=False) or [""]]
+              for text in texts.values()]
+    head = [[name, "-" * column] for name in texts]
+    rows = zip_longest(*(top + body for top, body in zip(head, folded, strict=True)), fillvalue="")
+    print("\n".join("  ".join(f"{cell:<{column}}" for cell in row).rstrip() for row in rows))
 
 
 def show(figure: Figure, *, caption: str, alt: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 from matplotlib import pyplot as plt
 
 from helpers import notebook
-from helpers.notebook import ClaimFailed, Predictions, claim, claims_checked, show, wrap
+from helpers.notebook import ClaimFailed, Predictions, claim, claims_checked, show, side_by_side, wrap
 
 
 def test_a_true_claim_is_printed_with_a_tick_and_counted(capsys) -> None:
@@ -110,3 +110,19 @@ def test_answers_are_held_against_the_questions() -> None:
         predictions.answer("a", "middle")
     with pytest.raises(KeyError, match="asked so far"):
         predictions.answer("z", "low")
+
+
+def test_texts_stand_side_by_side_and_long_lines_go_on_below(capsys) -> None:
+    side_by_side({"left": "def f():\n    return 1", "right": "x" * 3 + " " + "y" * 30, "none": ""}, width=60)
+    lines = capsys.readouterr().out.splitlines()
+    assert [len(part) for part in lines[1].split()] == [18, 18, 18]
+    assert lines[0].split() == ["left", "right", "none"]
+    assert lines[2].startswith("def f():            xxx")
+    assert lines[3].startswith("    return 1            ")
+    assert sum(line.count("y") for line in lines) == 30
+    assert all(len(line) <= 60 for line in lines)
+
+
+def test_nothing_beside_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least one text"):
+        side_by_side({})
