@@ -88,6 +88,23 @@ class MemoryWorth:
         self.hits_plus += moved[..., 1, :]
         self.squares += moved.sum(axis=-2) if weights is None else tally(stream, weights=weights**2)[..., 0, :]
 
+    def merge(self, later: MemoryWorth) -> None:
+        """Add the counts of another set of counters of the same shape; only where nothing is discounted.
+
+        >>> worth = MemoryWorth.of([1], [0])
+        >>> worth.merge(MemoryWorth.of([0], [1]))
+        >>> worth.value.tolist()
+        [0.5]
+        """
+        if (later.n, later.shape) != (self.n, self.shape):
+            raise ValueError(f"expected counters of shape {self.value.shape}, got {later.value.shape}")
+        if self.discount < 1 or later.discount < 1:
+            raise ValueError("expected counters without discount, since merging does not know the order of retrievals; "
+                             f"got discounts {self.discount} and {later.discount}")
+        self.hits_plus += later.hits_plus
+        self.hits_minus += later.hits_minus
+        self.squares += later.squares
+
     @property
     def evidence(self) -> np.ndarray:
         """Sum of weights of all retrievals; their number when every weight is 1."""
@@ -156,7 +173,7 @@ class MemoryWorth:
                          ["uncertain", "high", "low"], "mixed")
 
 
-def wilson(value: np.ndarray, evidence: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
+def wilson_interval(value: np.ndarray, evidence: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
     """Two-sided score interval of a rate seen in `evidence` trials, not necessarily a whole number."""
     z2 = ndtri((1 + level) / 2) ** 2
     centre = (value * evidence + z2 / 2) / (evidence + z2)
@@ -164,13 +181,13 @@ def wilson(value: np.ndarray, evidence: np.ndarray, level: float) -> tuple[np.nd
     return np.clip(centre - half, 0.0, 1.0), np.clip(centre + half, 0.0, 1.0)
 
 
-def beta(value: np.ndarray, evidence: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
+def beta_interval(value: np.ndarray, evidence: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
     """Central interval of Beta(successes + 1, failures + 1)."""
     plus, minus = value * evidence + 1, (1 - value) * evidence + 1
     return betaincinv(plus, minus, (1 - level) / 2), betaincinv(plus, minus, (1 + level) / 2)
 
 
-INTERVALS = {"wilson": wilson, "beta": beta}
+INTERVALS = {"wilson": wilson_interval, "beta": beta_interval}
 
 
 def counters(stream: Stream, *, discount: float = 1.0) -> MemoryWorth:

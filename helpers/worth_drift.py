@@ -93,6 +93,12 @@ class CusumWorth:
                        1.0 if weights is None else weights[now])
         self._counts[..., cells], self._sums[..., cells] = state, sums
 
+    def step(self, success: np.ndarray) -> None:
+        """Count one more outcome of every memory at once, bool (*shape, n)."""
+        if success.shape != (*self.shape, self.n):
+            raise ValueError(f"expected an outcome for each memory, {(*self.shape, self.n)}, got {success.shape}")
+        self._step(self._counts, self._sums, success.ravel(), 1.0)
+
     def _step(self, counts: np.ndarray, sums: np.ndarray, won: np.ndarray, weight: np.ndarray | float) -> None:
         """One more outcome for every memory (column), in place."""
         evidence = counts[0, 0] + counts[0, 1]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from helpers.worth_counters import NO_EVIDENCE, MemoryWorth, counters
 from helpers.worth_stream import Stream
@@ -76,19 +77,34 @@ def episodes_by_type(stream: Stream) -> tuple[np.ndarray, np.ndarray]:
     return count.sum(axis=-1), count[..., 1]
 
 
-def running_rates(stream: Stream) -> np.ndarray:
+def running_rates(stream: Stream, episodes: ArrayLike = 0.0, successes: ArrayLike = 0.0) -> np.ndarray:
     """Success rate of each episode's task type before that episode, (successes + 1) / (episodes + 2); (..., episodes).
+
+    episodes, successes: what was counted of each type before the stream, (..., types).
 
     >>> running_rates(Stream([[0], [0], [0]], [True, True, False], n=1)).round(3).tolist()
     [0.5, 0.667, 0.75]
     """
+    seen, won = (np.broadcast_to(a, (*stream.lead, stream.types)) for a in (episodes, successes))
     rates = np.empty(stream.success.shape)
     for kind in range(stream.types):
         is_type = stream.labels == kind
-        won = is_type & stream.success
-        rate = (np.cumsum(won, axis=-1) - won + 1) / (np.cumsum(is_type, axis=-1) - is_type + 2)
+        wins = is_type & stream.success
+        rate = ((np.cumsum(wins, axis=-1) - wins + won[..., kind, None] + 1)
+                / (np.cumsum(is_type, axis=-1) - is_type + seen[..., kind, None] + 2))
         rates[is_type] = rate[is_type]
     return rates
+
+
+def surprises(stream: Stream, rates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Sum of outcome − rate over each memory's retrievals, and its evidence; (..., n) each. rates: (..., episodes).
+
+    >>> [a.tolist() for a in surprises(Stream([[0], [0]], [True, False], n=1), np.array([0.5, 0.75]))]
+    [[-0.25], [2.0]]
+    """
+    surprise = (stream.success - rates)[..., None]  # (..., episodes, 1)
+    weighted = surprise if stream.weights is None else surprise * stream.weights
+    return tally(stream, weights=weighted)[..., 0, :], tally(stream, weights=stream.weights)[..., 0, :]
 
 
 def residual(stream: Stream, *, running: bool = False) -> np.ndarray:
@@ -101,10 +117,7 @@ def residual(stream: Stream, *, running: bool = False) -> np.ndarray:
     [0.25, -0.25]
     """
     if running:
-        surprise = (stream.success - running_rates(stream))[..., None]  # (..., episodes, 1)
-        weights = 1.0 if stream.weights is None else stream.weights
-        return ratio(tally(stream, weights=surprise * weights)[..., 0, :],
-                     tally(stream, weights=stream.weights)[..., 0, :], 0.0)
+        return ratio(*surprises(stream, running_rates(stream)), 0.0)
     worth, rates = by_type(stream), success_rates(stream)[..., None]  # (..., types, 1)
     excess = worth.hits_plus - worth.evidence * rates  # (..., types, n)
     return ratio(excess.sum(axis=-2), worth.evidence.sum(axis=-2), 0.0)
