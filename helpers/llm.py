@@ -3,11 +3,12 @@
 Left out: streaming, tools, several answers to one request, and any use of what the model says.
 """
 
-import math
+import contextlib
+import queue
 import threading
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import openai
 
 from helpers import local_model
+from helpers.chat_request import check_request, for_provider
 from helpers.completion import ask, cost, read_answer
 from helpers.provider import KINDS, SPENT, TIMEOUT_S, LLMError, clear_errors, most_it_costs, open_client
 from helpers.replay import ReplayMiss
@@ -25,8 +27,8 @@ from helpers.transcript import Transcript, tidy
 __all__ = ["KINDS", "SPENT", "Chat", "LLMError", "ReplayMiss", "Reply", "Usage", "clear_errors", "connect",
            "open_client", "transcript_path"]
 
-ROLES = ("system", "user", "assistant")
-WHOLE_TURN_TOKENS = 512  # least limit for a provider that writes the whole turn, prose and fence included
+REPLAYS_AT_ONCE = 2  # worth having: while one thread reads a recorded answer, another's code is tested
+ONE_LIVE_CALL = threading.Lock()  # what a call may cost is checked, then spent: two at once could pass the budget
 
 
 @dataclass(frozen=True)
@@ -58,14 +60,21 @@ class Usage:
 
 
 class Chat:
-    """Call it with messages, get a `Reply`. Made by `connect`."""
+    """Call it with messages, get a `Reply`. Made by `connect`.
+
+    Threads may share one: up to `parallel` of them are answered side by side, and no answer depends on how many.
+    """
 
     def __init__(self, source: str, settings: Settings, transcript: Transcript, timeout_s: float) -> None:
         self.source, self.settings, self.transcript = source, settings, transcript
         self.usage = Usage()
         self._timeout_s = timeout_s
-        self._clients: dict[str, openai.OpenAI] = {}
-        self._lock = threading.Lock()  # replays may be asked for from several threads
+        self._clients: dict[tuple[str, int], openai.OpenAI] = {}
+        self._lock = threading.Lock()
+        self._servers = local_model.server_count(settings)
+        self._free: queue.PriorityQueue[int] = queue.PriorityQueue()  # the local model's servers by number
+        for number in range(self._servers):
+            self._free.put(number)
         self.model = local_model.model_name(settings)
         recorded = transcript.header["model"]["name"] if transcript.header else None
         if source == "replay" and recorded != self.model:
@@ -85,12 +94,16 @@ class Chat:
             LLMError: no answer came; `kind` says why. ReplayMiss: it is not recorded and nobody else can answer.
             ValueError: messages, model or numbers that mean nothing.
         """
-        _check(messages, temperature, max_tokens, model)
+        check_request(messages, temperature, max_tokens, model)
         request = canonical_request({"model": self.model, "messages": messages, "temperature": temperature,
                                      "max_tokens": max_tokens, "seed": seed, "stop": stop})
         key = digest(request)
         source = self._route(key)
-        reply = self._live(request, key, model) if source == "live" else self._recorded_or_local(request, key, source)
+        if source == "live":
+            with ONE_LIVE_CALL:
+                reply = self._live(request, key, model)
+        else:
+            reply = self._recorded_or_local(request, key, source)
         with self._lock:
             self.usage.calls += 1
             self.usage.prompt_tokens += reply.prompt_tokens
@@ -101,6 +114,15 @@ class Chat:
     def prefill(self) -> bool:
         """Whether the source continues a begun assistant turn."""
         return self.source != "live"
+
+    @property
+    def parallel(self) -> int:
+        """How many callers are worth having at once; a further one only waits, or for `replay` gains nothing."""
+        if self.source in ("local", "record"):
+            return self._servers
+        if self.source == "auto" and local_model.is_ready(self.settings):
+            return max(REPLAYS_AT_ONCE, self._servers)
+        return 1 if self.source == "live" else REPLAYS_AT_ONCE
 
     def describe(self) -> str:
         """One line: which source answers, with model and date of the recording."""
@@ -135,21 +157,19 @@ class Chat:
 
     def _recorded_or_local(self, request: dict[str, Any], key: str, source: str) -> Reply:
         begun = request["messages"][-1]["content"] if request["messages"][-1]["role"] == "assistant" else ""
-        was_recorded = source == "replay" or key in self.transcript.exchanges
-        answered_by = "replay" if source != "local" and was_recorded else "local"
+        recorded = source == "replay" or (source == "record" and key in self.transcript.exchanges)
         asked = f"{self.model} on this machine"
-        started = time.perf_counter()
-        with clear_errors(self.settings, asked=asked):
-            completion = ask(self._client(source), request | {"cache_prompt": False},
-                             key="" if source == "local" else key)
-        seconds = time.perf_counter() - started
+        with clear_errors(self.settings, asked=asked), self._lent(source, recorded) as client:
+            started = time.perf_counter()
+            completion = ask(client, request | {"cache_prompt": False}, key="" if source == "local" else key)
+            seconds = time.perf_counter() - started
         text, usage, reason = read_answer(completion, self.settings, asked)
         text = text if text.startswith(begun) else begun + text
-        return Reply(text, *usage, reason, answered_by, completion.get("seconds", seconds), key)
+        return Reply(text, *usage, reason, "replay" if recorded else "local", completion.get("seconds", seconds), key)
 
     def _live(self, request: dict[str, Any], key: str, model: str) -> Reply:
         settings = self.settings
-        request = _for_provider(request) | {"model": settings.model_big if model == "big" else settings.model_fast}
+        request = for_provider(request) | {"model": settings.model_big if model == "big" else settings.model_fast}
         sent = sum(len(message["content"].encode()) + 16 for message in request["messages"])
         most = most_it_costs(settings, sent, request["max_tokens"])
         SPENT.check(settings, most)
@@ -170,14 +190,29 @@ class Chat:
         text, usage, reason = read_answer(completion, settings, asked)
         return Reply(text, *usage, reason, "live", seconds, key)
 
-    def _client(self, source: str) -> openai.OpenAI:
-        with self._lock:
-            if source not in self._clients:
-                self._clients[source] = self._open(source)
-            return self._clients[source]
+    @contextlib.contextmanager
+    def _lent(self, source: str, recorded: bool) -> Iterator[openai.OpenAI]:
+        """The client to ask: any for what is recorded, else that of a server which answers nobody meanwhile.
 
-    def _open(self, source: str) -> openai.OpenAI:
-        server = local_model.serve(self.settings) if source in ("local", "record") else None
+        The lowest free number is taken, so that a server is started only when all before it are busy.
+        """
+        if recorded:
+            yield self._client(source)
+            return
+        number = self._free.get()
+        try:
+            yield self._client(source, number)
+        finally:
+            self._free.put(number)
+
+    def _client(self, source: str, number: int = 0) -> openai.OpenAI:
+        with self._lock:
+            if (source, number) not in self._clients:
+                self._clients[source, number] = self._open(source, number)
+            return self._clients[source, number]
+
+    def _open(self, source: str, number: int) -> openai.OpenAI:
+        server = local_model.serve(self.settings, number=number) if source in ("local", "record") else None
         client = open_client(self.transcript, source="live" if source == "local" else source,
                              settings=self.settings, base_url=server and server.base_url,
                              header=server.header() if source == "record" else None, timeout_s=self._timeout_s)
@@ -229,25 +264,3 @@ def transcript_path(transcript: str | Path) -> Path:
     if path.name != str(transcript) or not path.name:
         raise ValueError(f"transcript: expected a notebook's name or a path ending in .jsonl; got {str(transcript)!r}")
     return DATA / "transcripts" / f"{path.name}.jsonl"
-
-
-def _check(messages: Sequence[dict[str, str]], temperature: float, max_tokens: int, model: str) -> None:
-    for i, message in enumerate(messages):
-        if message.get("role") not in ROLES or not isinstance(message.get("content"), str):
-            raise ValueError(f"messages[{i}]: expected a role of {', '.join(ROLES)} and a text, got {message!r}")
-    if not messages:
-        raise ValueError("messages: expected at least one, got none")
-    if not 0 <= temperature < math.inf:
-        raise ValueError(f"temperature: expected 0 or more, got {temperature!r}")
-    if max_tokens < 1:
-        raise ValueError(f"max_tokens: expected 1 or more, got {max_tokens!r}")
-    if model not in ("fast", "big"):
-        raise ValueError(f"model: expected fast or big, got {model!r}")
-
-
-def _for_provider(request: dict[str, Any]) -> dict[str, Any]:
-    """The request without a begun turn, and then without what was chosen for its continuation."""
-    if request["messages"][-1]["role"] != "assistant":
-        return request if request["stop"] else {name: value for name, value in request.items() if name != "stop"}
-    return {**{name: value for name, value in request.items() if name != "stop"},
-            "messages": request["messages"][:-1], "max_tokens": max(request["max_tokens"], WHOLE_TURN_TOKENS)}

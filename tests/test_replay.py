@@ -4,7 +4,10 @@ import base64
 import hashlib
 import json
 import re
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -310,10 +313,10 @@ class TestRecording:
         seconds = re.compile(r'"seconds":[\d.]+')
         assert seconds.sub("", files[0]) == seconds.sub("", files[1])
         asked = [json.loads(line)["request"]["messages"][0]["content"] for line in files[0].splitlines()[1:]]
-        assert asked == ["b", "a", "c"]
+        assert asked == ["a", "b", "c"], "sorted by request, whoever came first"
 
-    def test_tidy_keeps_the_given_order_and_refuses_what_is_not_there(self, path):
-        recorded(path, "one", "two")
+    def test_tidy_sorts_what_was_used_and_refuses_what_is_not_there(self, path):
+        recorded(path, "two", "one", "three")
         before = path.read_bytes()
         with pytest.raises(TranscriptError, match="no recording has used it"):
             tidy(path)
@@ -321,7 +324,38 @@ class TestRecording:
             tidy(path, ["0123"])
         assert path.read_bytes() == before
         assert tidy(path, [request_key(ask("two")), request_key(ask("one")), request_key(ask("two"))]) == 2
-        assert list(Transcript.load(path).exchanges) == [request_key(ask("two")), request_key(ask("one"))]
+        assert list(Transcript.load(path).exchanges) == [request_key(ask("one")), request_key(ask("two"))]
+
+    def test_threads_that_append_and_note_at_once_write_whole_lines(self, path, quick_disk):
+        long = "x" * 20_000  # more than one buffer: lines would mix
+        transcript = Transcript(path)
+        start = threading.Barrier(8, timeout=30)
+
+        def work(thread):
+            start.wait()
+            for i in range(10):
+                transcript.append(ask(f"{thread} {i} {long}"), ANSWER, HEADER)
+                transcript.mark_used(request_key(ask(f"{i} by all")))
+        with ThreadPoolExecutor(8) as workers:
+            list(workers.map(work, range(8)))
+        assert Transcript.load(path).exchanges.keys() == transcript.exchanges.keys() and len(transcript.exchanges) == 80
+        assert sorted(transcript.used_path.read_text(encoding="ascii").split()) == sorted(
+            request_key(ask(f"{i} by all")) for i in range(10))
+
+    def test_one_key_is_asked_for_by_one_thread_at_a_time_also_after_a_failure(self, path):
+        transcript, inside, most = Transcript(path), [], []
+
+        def work(number):
+            with suppress(OSError), transcript.asking("same"):
+                inside.append(number)
+                most.append(len(inside))
+                inside.remove(number)
+                raise OSError
+        with ThreadPoolExecutor(4) as workers:
+            list(workers.map(work, range(100)))
+        assert max(most) == 1 and len(most) == 100
+        with transcript.asking("one"), transcript.asking("another"):
+            pass
 
     def test_tidy_that_cannot_replace_leaves_the_file(self, path, monkeypatch):
         recorded(path, "one")

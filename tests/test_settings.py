@@ -25,17 +25,17 @@ def test_nothing_set_is_batch_replay_without_key_and_with_the_parent_courses_mod
     settings = load_settings()
     assert settings == Settings(batch=True, source="auto", api_key=None, base_url="https://openrouter.ai/api/v1",
                                 model_fast="meta-llama/llama-3.3-70b-instruct", model_big="openai/gpt-5-nano",
-                                budget_usd=None, price_usd=5.0, model_path=None)
+                                budget_usd=None, price_usd=5.0, model_path=None, servers=None)
     assert not settings.live
 
 
 def test_every_variable_is_read():
     env_file("BATCH_MODE=no\nOPENROUTER_API_KEY=sk-one\nOPENROUTER_BASE_URL=http://127.0.0.1:9/v1/\n"
              "OPENAI_MODEL_FAST=f\nOPENAI_MODEL_BIG=b\nCOURSE_SOURCE=Live\nCOURSE_BUDGET_USD=0.5\n"
-             "COURSE_PRICE_USD=2\nCOURSE_MODEL_PATH=~/m.gguf\n")
+             "COURSE_PRICE_USD=2\nCOURSE_MODEL_PATH=~/m.gguf\nCOURSE_SERVERS=3\n")
     assert load_settings() == Settings(
         batch=False, api_key="sk-one", base_url="http://127.0.0.1:9/v1", model_fast="f", model_big="b", source="live",
-        budget_usd=0.5, price_usd=2.0, model_path=Path.home() / "m.gguf")
+        budget_usd=0.5, price_usd=2.0, model_path=Path.home() / "m.gguf", servers=3)
 
 
 def test_env_file_is_found_upward_and_never_written_to_the_environment(tmp_path, monkeypatch):
@@ -109,6 +109,8 @@ def test_front_ends(monkeypatch):
     ("COURSE_BUDGET_USD", "inf", "COURSE_BUDGET_USD: expected"),
     ("COURSE_BUDGET_USD", "-1", "COURSE_BUDGET_USD: expected"),
     ("COURSE_PRICE_USD", "cheap", "COURSE_PRICE_USD: expected"),
+    *(("COURSE_SERVERS", value, rf"COURSE_SERVERS: expected a whole number of 1 or more, such as 2; got '{value}'")
+      for value in ("0", "-1", "two", "1.5", "²")),
     ("OPENROUTER_BASE_URL", "openrouter.ai", "OPENROUTER_BASE_URL: expected the address before /chat/completions"),
     ("OPENROUTER_BASE_URL", "http://h/v1/chat/completions", "OPENROUTER_BASE_URL: expected the address before"),
     ("OPENROUTER_BASE_URL", "http://[bad", "OPENROUTER_BASE_URL: expected the address before"),
@@ -157,4 +159,4 @@ def test_the_example_names_every_variable_and_changes_nothing_but_the_budget(tmp
                           if line.removeprefix("#").startswith(VARIABLES))
     env_file(uncommented)
     assert load_settings() == Settings(batch=False, base_url="http://127.0.0.1:11434/v1", budget_usd=1.0,
-                                       model_path=Path.home() / "models" / "another-model.gguf")
+                                       model_path=Path.home() / "models" / "another-model.gguf", servers=2)
