@@ -93,7 +93,8 @@ def course_texts(data: Path = DATA) -> list[str]:
     """Every text the course embeds in a batch run, each once, in a fixed order.
 
     Specification, rule, instruction and specification with rule of each problem, before and after the revision
-    of its rule; then the `pairs` and `texts` of each sentences*.json in `data`.
+    of its rule; then the `pairs` and `texts` of each sentences*.json in `data`; then the texts of memories and
+    queries of each text_memories*.json, and the queries in other words.
     """
     texts: list[str] = []
     for problem in load_problems(data / "problems.json"):
@@ -103,6 +104,9 @@ def course_texts(data: Path = DATA) -> list[str]:
         content = json.loads(path.read_text(encoding="utf-8"))
         texts += [pair[side] for pair in content.get("pairs", []) for side in ("first", "second")]
         texts += content.get("texts", [])
+    for path in sorted(data.glob("text_memories*.json")):
+        content = json.loads(path.read_text(encoding="utf-8"))
+        texts += [entry["text"] for part in ("memories", "queries", "reworded") for entry in content.get(part, [])]
     return list(dict.fromkeys(texts))
 
 
