@@ -31,9 +31,6 @@ def dropout_counters(stream: Stream) -> tuple[MemoryWorth, MemoryWorth]:
     >>> [worth.value.tolist() for worth in dropout_counters(s)]
     [[1.0], [0.0]]
     """
-    if stream.kept is None:
-        raise ValueError("expected a stream that says which memories were withheld, got kept = None; "
-                         "draw it with withhold() before the outcomes, which must depend on it")
     hits = tally(stream, stream.success, 2, weights=stream.weights, withheld=True)
     squares = None if stream.weights is None else tally(stream, weights=stream.weights**2, withheld=True)[..., 0, :]
     return counters(stream), MemoryWorth.of(hits[..., 1, :], hits[..., 0, :], squares)

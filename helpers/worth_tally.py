@@ -30,7 +30,10 @@ def tally(stream: Stream, groups: np.ndarray | None = None, n_groups: int = 1, *
     cells = np.repeat(offset.ravel(), stream.k) + stream.retrieved.ravel()  # (slots,)
     used = stream.used
     if withheld:
-        used = (stream.retrieved >= 0) & ~(True if stream.kept is None else stream.kept)
+        if stream.kept is None:
+            raise ValueError("expected a stream that says which memories were withheld, got kept = None; draw it with "
+                             "withhold() before the outcomes, which must depend on it")
+        used = (stream.retrieved >= 0) & ~stream.kept
     if weights is not None:
         weights = np.broadcast_to(weights, stream.retrieved.shape).ravel()
     if used is not None:
