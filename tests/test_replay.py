@@ -326,7 +326,8 @@ class TestRecording:
         assert tidy(path, [request_key(ask("two")), request_key(ask("one")), request_key(ask("two"))]) == 2
         assert list(Transcript.load(path).exchanges) == [request_key(ask("one")), request_key(ask("two"))]
 
-    def test_threads_that_append_and_note_at_once_write_whole_lines(self, path, quick_disk):
+    def test_threads_that_append_and_note_at_once_write_whole_lines(self, path, monkeypatch):
+        monkeypatch.setattr("os.fsync", lambda descriptor: time.sleep(0.001))  # lets the other threads go on
         long = "x" * 20_000  # more than one buffer: lines would mix
         transcript = Transcript(path)
         start = threading.Barrier(8, timeout=30)
@@ -349,6 +350,7 @@ class TestRecording:
             with suppress(OSError), transcript.asking("same"):
                 inside.append(number)
                 most.append(len(inside))
+                time.sleep(0.001)
                 inside.remove(number)
                 raise OSError
         with ThreadPoolExecutor(4) as workers:
