@@ -9,7 +9,6 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.signal import lfilter
 
 from helpers.worth_counters import MemoryWorth
 from helpers.worth_drift import CusumWorth
@@ -82,8 +81,11 @@ def discounted_series(outcomes: ArrayLike, *, gamma: float = 0.98) -> np.ndarray
     if not 0 < gamma <= 1:
         raise ValueError(f"expected a discount above 0 and at most 1, got {gamma}")
     won = check_outcomes(outcomes)
-    plus, evidence = (lfilter([1.0], [1.0, -gamma], a, axis=-1) for a in (won.astype(float), np.ones(won.shape)))
-    return plus / evidence
+    series, plus, evidence = np.empty(won.shape), 0.0, 0.0
+    for i in range(won.shape[-1]):
+        plus, evidence = gamma * plus + won[..., i], gamma * evidence + 1
+        series[..., i] = plus / evidence
+    return series
 
 
 def cusum_series(outcomes: ArrayLike, **options: float) -> np.ndarray:

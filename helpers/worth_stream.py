@@ -148,7 +148,7 @@ def twice_in_a_row(ids: np.ndarray) -> bool:
     if k > 8:
         ordered = np.sort(ids, axis=-1)
         return bool(((ordered[..., 1:] == ordered[..., :-1]) & (ordered[..., 1:] >= 0)).any())
-    columns = np.ascontiguousarray(ids.reshape(-1, k).T)  # comparing few columns is cheaper than sorting short rows
+    columns = [np.ascontiguousarray(ids[..., i]) for i in range(k)]  # to compare few is cheaper than to sort rows
     for i in range(k):
         for j in range(i):
             same = columns[i] == columns[j]

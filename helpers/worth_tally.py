@@ -24,22 +24,21 @@ def tally(stream: Stream, groups: np.ndarray | None = None, n_groups: int = 1, *
     >>> tally(s, s.success, 2).tolist()  # failures, then successes, of each memory
     [[0.0, 1.0, 1.0], [1.0, 1.0, 0.0]]
     """
+    if withheld and stream.kept is None:
+        raise ValueError("expected a stream that says which memories were withheld, got kept = None; draw it with "
+                         "withhold() before the outcomes, which must depend on it")
+    used = (stream.retrieved >= 0) & ~stream.kept if withheld else stream.used
+    weights = None if weights is None else np.broadcast_to(weights, stream.retrieved.shape)
     runs = math.prod(stream.lead)
     offset = np.arange(0, runs * n_groups, n_groups).reshape(*stream.lead, 1)  # (..., 1)
     offset = (offset + np.broadcast_to(0 if groups is None else groups, stream.success.shape)) * stream.n
-    cells = np.repeat(offset.ravel(), stream.k) + stream.retrieved.ravel()  # (slots,)
-    used = stream.used
-    if withheld:
-        if stream.kept is None:
-            raise ValueError("expected a stream that says which memories were withheld, got kept = None; draw it with "
-                             "withhold() before the outcomes, which must depend on it")
-        used = (stream.retrieved >= 0) & ~stream.kept
-    if weights is not None:
-        weights = np.broadcast_to(weights, stream.retrieved.shape).ravel()
-    if used is not None:
-        cells, weights = cells[used.ravel()], None if weights is None else weights[used.ravel()]
-    sums = np.bincount(cells, weights, minlength=runs * n_groups * stream.n)
-    return sums.astype(np.float64, copy=False).reshape(*stream.lead, n_groups, stream.n)
+    sums = np.zeros(runs * n_groups * stream.n)
+    for slot in range(stream.k):  # a slot at a time stays in the cache and is as quick for either layout in memory
+        chosen = ... if used is None else used[..., slot]
+        cells = (offset + stream.retrieved[..., slot])[chosen]  # (..., episodes) or (used,)
+        sums += np.bincount(cells.ravel(), None if weights is None else weights[..., slot][chosen].ravel(),
+                            minlength=sums.size)
+    return sums.reshape(*stream.lead, n_groups, stream.n)
 
 
 def ratio(part: np.ndarray, whole: np.ndarray, otherwise: ArrayLike) -> np.ndarray:

@@ -54,9 +54,13 @@ def test_a_memory_twice_in_one_episode_is_refused_for_every_number_of_slots(k):
     empty = rows.copy()
     empty[1, 1, [0, -1]] = -1
     Stream(empty, np.ones((2, 3), bool), n=30)  # two empty slots are no memory twice
-    rows[1, 1, -1] = rows[1, 1, 0]
-    with pytest.raises(ValueError, match=f"{k} slots of an episode, got one twice"):
-        Stream(rows, np.ones((2, 3), bool), n=30)
+    for memory, other in ((0, -1), (29, -2), (29, k // 2)):
+        rows = np.tile(np.arange(1, k + 1), (2, 3, 1))
+        rows[1, 1, [0, other]] = memory
+        if k == 2 and other != -1:
+            continue
+        with pytest.raises(ValueError, match=f"{k} slots of an episode, got one twice"):
+            Stream(rows, np.ones((2, 3), bool), n=30)
 
 
 def test_a_stream_says_its_sizes():
