@@ -6,13 +6,25 @@ import os
 import subprocess
 import sys
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from helpers import local_model
 from helpers.llm import LLMError, connect
-from helpers.local_model import LocalModelError, fetch_model, is_ready, model_name, model_path, serve, sha256
+from helpers.local_model import (
+    LocalModelError,
+    fetch_model,
+    is_ready,
+    model_name,
+    model_path,
+    serve,
+    server_count,
+    sha256,
+)
+from helpers.problems import load_problems
+from helpers.prompts import STOP, task_messages
 from helpers.settings import Settings
 from helpers.transcript import Transcript
 
@@ -163,6 +175,14 @@ class TestServe:
         with pytest.raises(LocalModelError, match=r"needs the package xllamacpp: run `pip install -e \.\[local\]`"):
             serve(Settings(model_path=tmp_path / "own.gguf"))
 
+    def test_how_many_servers(self, monkeypatch):
+        for cores, servers in ((1, 1), (3, 3), (64, 4)):
+            monkeypatch.setattr(local_model, "_cores", lambda cores=cores: cores)
+            assert server_count(Settings()) == servers
+        assert server_count(Settings(servers=9)) == 9, "who asks for more gets it"
+        monkeypatch.undo()
+        assert 1 <= local_model._cores() <= os.cpu_count()
+
     def test_a_file_that_is_no_model_is_said_and_nothing_is_printed(self, tmp_path, cache, capfd):
         (tmp_path / "own.gguf").write_bytes(CONTENT)
         with pytest.raises(LocalModelError, match=r"own\.gguf cannot be loaded as a GGUF model"):
@@ -213,6 +233,22 @@ class TestRealModel:
             replayed = connect(chat.transcript.path, source="replay")
             assert replayed(BEGUN, max_tokens=40, temperature=0.6, seed=1, stop="\n```").text == texts[-1][1]["text"]
         assert texts[0] == texts[1]
+
+    def test_two_servers_give_the_answers_of_one(self, real_model, monkeypatch):
+        asked = [(task_messages(problem), {"temperature": temperature, "seed": seed, "max_tokens": 40, "stop": STOP})
+                 for problem in load_problems()[::26] for temperature, seed in ((0.0, 0), (0.6, 1), (0.6, 2))]
+        alone = connect("nb.jsonl", source="local", settings=Settings(servers=1))
+        expected = [alone(messages, **how) for messages, how in asked]
+        numbers: list[int] = []
+        monkeypatch.setattr(local_model, "serve", lambda settings=None, *, number=0: (
+            numbers.append(number), serve(settings, number=number))[1])
+        both = connect("nb.jsonl", source="record", settings=Settings(servers=2))
+        with ThreadPoolExecutor(both.parallel) as workers:
+            got = list(workers.map(lambda one: both(one[0], **one[1]), asked[::-1]))[::-1]
+        assert sorted(numbers) == [0, 1] and len(asked) >= 12 and len({reply.text for reply in expected}) >= 6
+        assert [(reply.text, reply.prompt_tokens, reply.completion_tokens, reply.finish_reason) for reply in got] == [
+            (reply.text, reply.prompt_tokens, reply.completion_tokens, reply.finish_reason) for reply in expected]
+        assert both.finish() == len(asked)
 
     def test_its_provenance_names_the_file_in_the_wheel(self, real_model):
         header = serve().header()
