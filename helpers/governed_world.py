@@ -7,11 +7,14 @@ the order of the lessons in the prompt, which is always that of the list, the mo
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
 import itertools
 import json
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -79,6 +82,43 @@ class World:
     def families(self) -> tuple[str, ...]:
         """Names of the task families, in order of first appearance."""
         return tuple(dict.fromkeys(task.family for task in self.tasks))
+
+    @cached_property
+    def task_family(self) -> np.ndarray:
+        """Place of each task's family in `families`, int (tasks,)."""
+        return np.array([self.families.index(task.family) for task in self.tasks])
+
+    @cached_property
+    def lesson_family(self) -> np.ndarray:
+        """The same of each lesson, −1 for one of no family, int (lessons,)."""
+        return np.array([self.families.index(lesson.family) if lesson.family else -1 for lesson in self.lessons])
+
+    @cached_property
+    def cosine(self) -> np.ndarray:
+        """Similarity of every task with every lesson that is a candidate of it, else 0; float (tasks, lessons)."""
+        full = np.zeros((len(self.tasks), len(self.lessons)))
+        rows, places = np.nonzero(self.candidates >= 0)
+        full[rows, self.candidates[rows, places]] = self.similarity[rows, places]
+        return full
+
+    @cached_property
+    def good(self) -> np.ndarray:
+        """Whether a lesson holds the rule that a task is judged by, bool (versions, tasks, lessons)."""
+        own = self.task_family[:, None] == self.lesson_family  # (tasks, lessons)
+        return np.stack([own & self.of_kind(kind) for kind in ("useful", "successor")])
+
+    def of_kind(self, *kinds: str) -> np.ndarray:
+        """Which lessons are of one of these kinds, bool (lessons,); ValueError for a kind there is not."""
+        if unknown := sorted(set(kinds) - set(KINDS)):
+            raise ValueError(f"expected kinds out of {', '.join(KINDS)}; got {unknown[0]!r}")
+        return np.array([lesson.kind in kinds for lesson in self.lessons])
+
+    @property
+    def fingerprint(self) -> str:
+        """What was asked, as 16 hexadecimal digits: it changes with any task, lesson or list of candidates."""
+        texts = [dataclasses.astuple(one) for one in (*self.tasks, *self.lessons)]
+        content = [texts, self.candidates.tolist(), TEMPERATURE, DRAWS]
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 
     def messages(self, task: int, shown: tuple[int, ...]) -> list[Message]:
         """The prompt of a task with lessons shown, as ids; the most similar one stands last, however they are given.

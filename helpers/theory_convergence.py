@@ -78,7 +78,8 @@ def standard_error(p: float, retrievals: float) -> float:
 def signal_to_noise(n: int, *, k: int = 5, episodes: float = 10_000, gain: float = 0.8, base: float = 0.5) -> float:
     """λ, by λ² = g²·T·(N−k) / (2kN(N−1)·pq): gap between worths per unit of utility, over the noise of a difference.
 
-    pq is the mean of p⁺(1−p⁺) over utilities that are uniform on [0, 1].
+    pq is the mean of p⁺(1−p⁺) over utilities that are uniform on [0, 1]. For many retrievals of each memory: with
+    T·k/N below about 100 worth ranks a little worse than λ says.
 
     >>> round(signal_to_noise(100, k=5, episodes=10_000), 2)
     4.98
@@ -132,7 +133,7 @@ def rank_correlation_far(ratio: float) -> float:
 
 
 def rank_correlation_sd(rho: float, n: int) -> float:
-    """(1−ρ²)/√(N−1), roughly how much ρ differs from seed to seed.
+    """(1−ρ²)/√(N−1), roughly how much ρ differs from seed to seed; too little for fewer than 20 memories.
 
     >>> round(rank_correlation_sd(0.9, 101), 3)
     0.019

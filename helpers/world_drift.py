@@ -26,7 +26,7 @@ def drift(seeds: Sequence[int], *, before: float = 0.97, after: float = 0.01, ch
     """
     seeds, episodes = checked_seeds(seeds), whole("episodes", episodes)
     before, after = probability("before", before), probability("after", after)
-    changed = np.arange(episodes) >= whole("change", change, low=0, high=episodes)
+    changed = np.arange(episodes) >= whole("change", change, low=0)
     chance = np.tile(np.where(changed, after, before), (len(seeds), 1))  # (seeds, episodes)
     retrieved = np.zeros((len(seeds), episodes, 1), dtype=np.int64)
     stream = Stream(retrieved, draw_luck(seeds, episodes) < chance, n=1)

@@ -121,7 +121,7 @@ def text(seeds: Sequence[int], similarity: ArrayLike, *, texts: TextMemories | N
     seeds, texts = checked_seeds(seeds), load_text_memories() if texts is None else check_text_memories(texts)
     found = _checked_found(similarity, texts, k, floor)  # (queries, k)
     episodes = whole("episodes", episodes)
-    late = np.arange(episodes) >= whole("change", change, low=0, high=episodes)  # (episodes,)
+    late = np.arange(episodes) >= whole("change", change, low=0)  # (episodes,)
     first, last = _success(texts, easy, specialist, stale)  # (memories,) each, before and after the change
     topics, gold = np.unique(texts.topics, return_inverse=True)
     asked = np.stack([_questions(seed, gold, episodes) for seed in seeds])  # (seeds, episodes)

@@ -137,18 +137,19 @@ def check_ids(retrieved: np.ndarray, n: int) -> None:
     if low < EMPTY or high >= n:
         raise ValueError(f"retrieved: expected ids from 0 to {n - 1}, or -1 for an empty slot, got {low} to {high} "
                          f"in {retrieved.shape}")
-    if twice_in_a_row(retrieved):
+    if twice_in_a_row(retrieved, high):
         raise ValueError(f"retrieved: expected different memories in the {k} slots of an episode, got one twice "
                          f"in {retrieved.shape}")
 
 
-def twice_in_a_row(ids: np.ndarray) -> bool:
-    """Whether any row (last axis) holds an id from 0 up more than once."""
+def twice_in_a_row(ids: np.ndarray, high: int) -> bool:
+    """Whether any row (last axis) holds an id from 0 to `high` more than once."""
     k = ids.shape[-1]
     if k > 8:
         ordered = np.sort(ids, axis=-1)
         return bool(((ordered[..., 1:] == ordered[..., :-1]) & (ordered[..., 1:] >= 0)).any())
-    columns = [np.ascontiguousarray(ids[..., i]) for i in range(k)]  # to compare few is cheaper than to sort rows
+    narrow = np.int16 if high < 2**15 else np.int64  # fewer bytes to compare, and few comparisons instead of sorting
+    columns = [ids[..., i].astype(narrow) for i in range(k)]
     for i in range(k):
         for j in range(i):
             same = columns[i] == columns[j]
