@@ -71,6 +71,9 @@ def build_parser() -> argparse.ArgumentParser:
     option = add("record", record, "Record the answers of the local model that a notebook replays.",
                  "course record 01 --fresh", "+")
     option.add_argument("--fresh", action="store_true", help="ask everything anew, not only what is not recorded yet")
+    option.add_argument("-j", dest="servers", type=at_least_one, metavar="N",
+                        help="how many copies of the model answer side by side, one core each; the answers stay the "
+                             "same (default: COURSE_SERVERS, else one a core, at most 4)")
     output_option(option)
     add("readme", readme, "Write the table of notebooks in README.md from the notebooks.", "course readme", None)
     return parser
@@ -128,7 +131,8 @@ def record(arguments: argparse.Namespace) -> int:
     """`course record`: 1 when a notebook failed."""
     from helpers.recording import record_notebooks  # brings the OpenAI client, half a second no other command needs
     notebooks = find_notebooks(arguments.notebooks)
-    return int(record_notebooks(notebooks, output=arguments.output, fresh=arguments.fresh) > 0)
+    return int(record_notebooks(notebooks, output=arguments.output, fresh=arguments.fresh,
+                                servers=arguments.servers) > 0)
 
 
 def start(arguments: argparse.Namespace) -> int:

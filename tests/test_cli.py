@@ -35,7 +35,8 @@ def test_every_command_shows_an_example_that_it_understands(name):
 
 
 @pytest.mark.parametrize("arguments", [
-    [], ["walk"], ["run", "-j", "0"], ["run", "-j", "two"], ["run", "-p", "n"], ["record"], ["start"],
+    [], ["walk"], ["run", "-j", "0"], ["run", "-j", "two"], ["run", "-p", "n"], ["record"],
+    ["record", "01", "-j", "0"], ["start"],
     ["model", "buy"]])
 def test_wrong_arguments_are_exit_code_2_and_one_line(arguments, capsys):
     with pytest.raises(SystemExit) as caught:
@@ -74,9 +75,10 @@ def test_run_without_options_replays_into_build(tmp_path, calls):
 def test_verify_and_record_pass_on_theirs(tmp_path, calls):
     path = write(tmp_path, "01_x", "a = 1")
     assert main(["verify", str(path), "-j", "1"]) == 1
-    assert main(["record", str(path), "--fresh"]) == 1
+    assert main(["record", str(path), "--fresh"]) == main(["record", str(path), "-j", "3"]) == 1
     assert calls == [("verify_notebooks", [path], {"processes": 1}),
-                     ("record_notebooks", [path], {"output": cli.ROOT / "build", "fresh": True})]
+                     ("record_notebooks", [path], {"output": cli.ROOT / "build", "fresh": True, "servers": None}),
+                     ("record_notebooks", [path], {"output": cli.ROOT / "build", "fresh": False, "servers": 3})]
 
 
 def test_an_unknown_notebook_is_one_line_and_exit_code_1(capsys):

@@ -1,5 +1,6 @@
 """`course run`, `course verify` and `course record` on small notebooks."""
 
+import os
 from pathlib import Path
 
 import nbformat
@@ -9,6 +10,7 @@ from test_execute import outputs, write
 from helpers import llm, recording
 from helpers.jobs import Run
 from helpers.local_model import INSTALL, MODEL_NAME, MODEL_SHA256
+from helpers.request_key import request_key
 from helpers.runs import (
     RunError,
     answers_from,
@@ -19,7 +21,7 @@ from helpers.runs import (
     unknown_parameters,
     verify_notebooks,
 )
-from helpers.transcript import Transcript, provenance, request_key
+from helpers.transcript import Transcript, provenance
 
 FIGURE = """import matplotlib.pyplot as plt
 from helpers.notebook import show
@@ -152,9 +154,10 @@ def record(tmp_path, monkeypatch):
     monkeypatch.setattr(llm, "DATA", tmp_path)
     monkeypatch.setattr(recording, "is_ready", lambda: True)
 
-    def run(*, passes: bool = True, asks: bool = True, fresh: bool = False) -> int:
+    def run(*, passes: bool = True, asks: bool = True, fresh: bool = False, servers: int | None = None) -> int:
         def execute(jobs, *, processes, progress):
             job, = jobs
+            run.seen = progress.expected, len(progress.before), os.environ.get("COURSE_SERVERS")
             assert (job.source, job.cell_timeout_s, processes) == ("record", None, 1)
             if asks:
                 path = llm.transcript_path(job.notebook.stem)
@@ -164,7 +167,8 @@ def record(tmp_path, monkeypatch):
                 transcript.mark_used(request_key(EXCHANGE[0]))
             return [Run(name=job.notebook.stem, passed=passes, seconds=1.0, problem="" if passes else "In [1]: stop")]
         monkeypatch.setattr(recording, "execute_all", execute)
-        return recording.record_notebooks([tmp_path / "01_x.ipynb"], output=tmp_path / "build", fresh=fresh)
+        return recording.record_notebooks([tmp_path / "01_x.ipynb"], output=tmp_path / "build", fresh=fresh,
+                                          servers=servers)
     return run
 
 
@@ -190,6 +194,28 @@ def test_a_fresh_recording_that_fails_keeps_the_former_one(record, tmp_path, cap
     assert record() == 0
     assert list(Transcript.load(path).exchanges) == [request_key(EXCHANGE[0])]
     assert [item.name for item in path.parent.iterdir()] == [path.name]
+
+
+def test_how_many_answers_are_expected(record, tmp_path):
+    """The former recording tells; a first one that stopped tells nothing."""
+    assert record(passes=False) == 1 and record.seen[:2] == (None, 0)
+    assert record(passes=False) == 1 and record.seen[:2] == (None, 1)
+    assert record(passes=False, fresh=True) == 1 and record.seen[:2] == (None, 0)
+    assert record() == 0  # what --fresh put aside was a part too, and is taken at its word
+    assert record() == 0 and record.seen[:2] == (1, 1)
+    assert record(fresh=True, passes=False) == 1 and record.seen[:2] == (1, 0)
+    assert record() == 0 and record.seen[:2] == (1, 1), "the former one still tells when it goes on"
+
+
+def test_the_number_of_servers_reaches_the_notebook_and_nobody_else(record, monkeypatch):
+    monkeypatch.delenv("COURSE_SERVERS", raising=False)
+    record(servers=3)
+    assert record.seen[2] == "3" and "COURSE_SERVERS" not in os.environ
+    monkeypatch.setenv("COURSE_SERVERS", "2")
+    record()
+    assert record.seen[2] == "2"
+    record(servers=1)
+    assert record.seen[2] == "1" and os.environ["COURSE_SERVERS"] == "2"
 
 
 def test_a_notebook_that_asks_nothing_gets_no_transcript(record, tmp_path, capsys):
