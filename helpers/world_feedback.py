@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from helpers.parameters import number, probability, whole
-from helpers.world_draws import World, checked_seeds, draw_luck, draw_utilities, generator
+from helpers.world_draws import NEUTRAL, World, checked_seeds, draw_luck, draw_utilities, empty_slots, generator
 from helpers.worth_stream import Stream
 
 BLOCK = 200  # episodes whose random numbers are drawn at once; no result depends on it
@@ -36,50 +36,48 @@ def feedback(seeds: Sequence[int], *, n: int = 100, k: int = 5, episodes: int = 
     u = draw_utilities(seeds, n)  # (seeds, n)
     luck = np.ascontiguousarray(draw_luck(seeds, episodes).T)  # (episodes, seeds)
     blind = np.stack([generator(seed, "task").random(episodes) < explore for seed in seeds], axis=1)
-    state = _State(u, k, temperature=temperature, prior=prior)
-    mean = np.empty((episodes, len(seeds)))
-    retrieved = np.empty((episodes, len(seeds), k), dtype=np.int64)
+    state = _State(u, temperature=temperature, prior=prior)
+    chance = np.empty((episodes, len(seeds)))
+    cells = np.empty((episodes, len(seeds), k), dtype=np.int64)
     for episode, times in enumerate(_times(seeds, n, episodes)):
-        mean[episode] = state.choose(times, blind[episode], retrieved[episode])
-        state.learn(luck[episode] < base + gain * (mean[episode] - 0.5))
-    chance = base + gain * (mean - 0.5)
-    stream = Stream(np.ascontiguousarray(retrieved.swapaxes(0, 1)), (luck < chance).T, n=n)
-    return World(stream, u, np.clip(chance.T, 0.0, 1.0), seeds)
+        mean = state.choose(times, blind[episode], cells[episode])  # (seeds,)
+        chance[episode] = base + gain * (mean - NEUTRAL)
+        state.learn(cells[episode], luck[episode] < chance[episode])
+    retrieved = empty_slots(seeds, episodes, k)
+    retrieved[:] = cells.swapaxes(0, 1) - state.first[:, None, None]
+    return World(Stream(retrieved, (luck < chance).T, n=n), u, np.clip(chance.T, 0.0, 1.0), seeds)
 
 
 class _State:
     """Counters of all seeds between two episodes, and how long each memory waits on average to be drawn.
 
-    A cell is a memory of a seed: seed·n + id. All arrays but those of `choose` are flat, one number a cell.
+    A cell is a memory of a seed: seed·n + id. All arrays are flat, one number a cell, but `first`, one a seed.
     """
 
-    def __init__(self, utility: np.ndarray, k: int, *, temperature: float, prior: float) -> None:
+    def __init__(self, utility: np.ndarray, *, temperature: float, prior: float) -> None:
         seeds, n = utility.shape
         self.utility, self.temperature = utility.ravel(), temperature
         self.first = np.arange(seeds) * n  # cell of each seed's memory 0
-        self.cells = np.empty((seeds, k), dtype=np.int64)
         self.hits_plus, self.seen = np.full(seeds * n, prior / 2), np.full(seeds * n, prior)
         self.wait = np.ones(seeds * n)  # exp((½ − worth)/temperature): 1/rate, without overflow
 
-    def choose(self, times: np.ndarray, blind: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-        """Fill `chosen` (seeds, k) with the ids that come first; returns their mean utility, (seeds,).
+    def choose(self, times: np.ndarray, blind: np.ndarray, cells: np.ndarray) -> np.ndarray:
+        """Fill `cells` (seeds, k) with the memories that come first; returns their mean utility, (seeds,).
 
         `sample_weighted` says why the smallest times are the right draw; `blind` seeds ignore the worth.
         """
         due = times * self.wait.reshape(times.shape)  # (seeds, n)
         if blind.any():
             due[blind] = times[blind]
-        flat = due.reshape(-1)
-        for slot in range(chosen.shape[1]):  # k times the minimum is quicker than one partition while k is small
-            first = due.argmin(axis=1)  # (seeds,)
-            cells = first + self.first
-            chosen[:, slot], self.cells[:, slot] = first, cells
-            flat[cells] = np.inf
-        return self.utility[self.cells].sum(axis=1) / chosen.shape[1]
+        k = cells.shape[1]
+        for slot in range(k):  # k times the minimum is quicker than one partition while k is small
+            soonest = due.argmin(axis=1) + self.first  # (seeds,)
+            cells[:, slot] = soonest
+            due.reshape(-1)[soonest] = np.inf
+        return self.utility[cells].sum(axis=1) / k
 
-    def learn(self, success: np.ndarray) -> None:
-        """Move the counters of the memories just chosen; success is (seeds,)."""
-        cells = self.cells
+    def learn(self, cells: np.ndarray, success: np.ndarray) -> None:
+        """Move the counters of the memories chosen, (seeds, k) cells; success is (seeds,)."""
         hits_plus = self.hits_plus[cells] + success[:, None]  # (seeds, k); no cell occurs twice
         seen = self.seen[cells] + 1
         self.hits_plus[cells], self.seen[cells] = hits_plus, seen
