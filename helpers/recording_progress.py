@@ -11,8 +11,6 @@ from typing import TextIO
 from helpers.progress import Progress
 from helpers.transcript import Transcript
 
-KEY_LINE = 64 + 1  # bytes a line of the list of used keys
-
 
 class RecordingProgress(Progress):
     """Follow the list of keys that a recording in another process asks for (`Transcript.used_path`).
@@ -27,7 +25,6 @@ class RecordingProgress(Progress):
         super().__init__(1, stream, every_s=30.0, clock=clock)
         self.path, self.before, self.expected = transcript.used_path, set(transcript.exchanges), total
         self.used: set[str] = set()
-        self.lines = 0
         self.new: list[tuple[float, int]] = []  # when new answers were first and last seen, and how many there were
 
     def tick(self) -> None:
@@ -49,12 +46,8 @@ class RecordingProgress(Progress):
 
     def _look(self) -> None:
         if self.path.exists():
-            with self.path.open("rb") as file:
-                file.seek(self.lines * KEY_LINE)
-                fresh = file.read()
-            whole = len(fresh) // KEY_LINE  # the last line may still be half written
-            self.used.update(fresh[:whole * KEY_LINE].decode("ascii").split())
-            self.lines += whole
+            listed = self.path.read_bytes()  # 65 bytes an answer; the last line may still be half written
+            self.used = set(listed[:listed.rfind(b"\n") + 1].decode("ascii").split())
         seen = self.clock(), len(self.used - self.before)
         if seen[1] and not self.new:
             self.new = [seen, seen]
