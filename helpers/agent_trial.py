@@ -87,7 +87,7 @@ def trial(kind: str, place: str | Path, *, name: str = "trial", agents: int = 8,
             _meet(processes)
         for process in processes:
             if process.wait():
-                raise RuntimeError(f"expected an agent to do its work, got: {process.stderr.read().strip()}")
+                raise _failed(process)
     with _opened(kind, place, name) as memory:
         return audited(memory, agents, rounds)
 
@@ -140,10 +140,15 @@ def _meet(processes: list[subprocess.Popen]) -> None:
     for process in processes:
         if not process.stdout.readline():
             process.kill()
-            raise RuntimeError(f"expected an agent to do its work, got: {process.stderr.read().strip() or 'silence'}")
+            raise _failed(process)
     for process in processes:
         process.stdin.write("go\n")
         process.stdin.flush()
+
+
+def _failed(process: subprocess.Popen) -> RuntimeError:
+    words = process.stderr.read().strip().splitlines() or ["silence"]
+    return RuntimeError(f"expected an agent to do its work, got: {words[-1]}")
 
 
 def _wait_for_the_others() -> None:

@@ -4,6 +4,7 @@ Left out: the tables (`helpers.pg_schema`) and the queries (`helpers.pg_memory`,
 """
 
 from collections.abc import Sequence
+from dataclasses import astuple
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,17 @@ def given(text: str) -> str:
 def lesson_of(row: Sequence[Any]) -> Lesson:
     """The lesson in the columns LESSON of a row; what follows them is left alone."""
     return Lesson(row[0], *map(given, row[TEXTS]), *row[6:11])
+
+
+def row_of(lesson: Lesson) -> list[Any]:
+    r"""The columns LESSON of a lesson.
+
+    >>> lesson_of(row_of(Lesson(1, "spec", "te\0xt"))) == Lesson(1, "spec", "te\0xt")
+    True
+    """
+    values = list(astuple(lesson))
+    values[TEXTS] = map(stored, values[TEXTS])
+    return values
 
 
 def receipt_of(row: Sequence[Any]) -> tuple[str, Receipt]:

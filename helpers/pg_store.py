@@ -3,7 +3,8 @@
 Left out: what a memory can be asked and told, which is `helpers.pg_memory.PgVectorMemory`, built on this.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+import itertools
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Self, TypeVar
 
@@ -119,13 +120,19 @@ class PgLessonStore:
             return work(cursor)
         return self._session.run(locked, repeatable=repeatable)
 
-    def _place_vectors(self, cursor: psycopg.Cursor, ids: Sequence[int], rows: np.ndarray) -> None:
-        """Store the (n, d) vectors of lessons; one that is zero is similar to nothing and stays out."""
-        with cursor.copy("COPY embedding (lesson_id, vector) FROM STDIN (FORMAT BINARY)") as copy:
-            copy.set_types(["int8", "sparsevec" if self._vectors.grows else "vector"])
-            for lesson_id, row in zip(ids, rows, strict=True):
-                if row.any():
-                    copy.write_row((lesson_id, vector_of(row, sparse=self._vectors.grows)))
+    def _make_vectors(self, cursor: psycopg.Cursor, rows: Mapping[int, np.ndarray]) -> None:
+        """Make the table of vectors anew, one (d,) row a lesson; a zero one is similar to nothing, and stays out."""
+        cursor.execute("DROP TABLE IF EXISTS embedding")
+        cursor.execute("UPDATE memory SET width = NULL")
+        for row in itertools.islice(rows.values(), 1):
+            sparse = self._vectors.grows
+            pg_schema.make_vectors(cursor, 0 if sparse else len(row))
+            with cursor.copy("COPY embedding (lesson_id, vector) FROM STDIN (FORMAT BINARY)") as copy:
+                copy.set_types(["int8", "sparsevec" if sparse else "vector"])
+                for lesson_id, vector in rows.items():
+                    if vector.any():
+                        copy.write_row((lesson_id, vector_of(vector, sparse=sparse)))
+            pg_schema.index_vectors(cursor, 0 if sparse else len(row))
 
     def _victims(self, cursor: psycopg.Cursor, policy: str, n: int, *, leaving: Collection[int] = (),
                  rng: np.random.Generator) -> list[int]:
@@ -158,15 +165,8 @@ class PgLessonStore:
             specs = _specs(cursor)
             self._vectors.learn(cursor, [spec for _, spec, _ in specs])
             self._embed_missing(specs, done)
-            ids = [lesson_id for lesson_id, _, archived in specs if not archived]
-            cursor.execute("DROP TABLE IF EXISTS embedding")
-            cursor.execute("UPDATE memory SET embedder = %s, generation = %s, width = NULL",
-                           [self._vectors.fingerprint, generation])
-            if ids:
-                width = 0 if self._vectors.grows else len(done[ids[0]])
-                pg_schema.make_vectors(cursor, width)
-                self._place_vectors(cursor, ids, np.array([done[lesson_id] for lesson_id in ids]))
-                pg_schema.index_vectors(cursor, width)
+            cursor.execute("UPDATE memory SET embedder = %s, generation = %s", [self._vectors.fingerprint, generation])
+            self._make_vectors(cursor, {lesson_id: done[lesson_id] for lesson_id, _, archived in specs if not archived})
             return generation
         self._vectors.kept(self._write(work, alone=True))
         self._session.run(self._about)

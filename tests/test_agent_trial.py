@@ -1,0 +1,52 @@
+"""Eight processes at once: counters exactly what the receipts say, and exactly what a careless store loses."""
+
+from dataclasses import replace
+
+import pytest
+from memory_fakes import filled
+from pg_fakes import new_name, quick_url
+
+from helpers.agent_trial import SHARED, Trial, audited, trial
+
+
+def test_eight_agents_at_once_lose_nothing():
+    result = trial("server", quick_url(), name=new_name(), agents=8, rounds=3)
+    assert result == Trial(agents=8, rounds=3, lessons=SHARED + 24, episodes=24, told=24 * 3.5, counted=24 * 3.5,
+                           differing=[])
+    assert result.lost == 0
+
+
+def test_eight_agents_that_read_then_write_lose_seven_of_eight():
+    result = trial("read, then write", quick_url(), name=new_name(), agents=8, rounds=2)
+    assert result.episodes == 16 and result.lessons == SHARED + 16  # nothing is lost but what was counted
+    assert result.lost == 7 * 2 * SHARED and result.differing == [1, 2, 3]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["server", "file"])
+def test_eight_agents_for_a_long_time(kind, tmp_path):
+    place = tmp_path / "m.jsonl" if kind == "file" else quick_url()
+    result = trial(kind, place, name=new_name(), agents=8, rounds=40)
+    assert result.lost == 0 and result.differing == [] and result.episodes == 320 and result.lessons == SHARED + 320
+
+
+def test_two_agents_on_a_file_lose_nothing_either(tmp_path):
+    result = trial("file", tmp_path / "m.jsonl", agents=2, rounds=2)
+    assert result.lost == 0 and result.differing == [] and (result.lessons, result.episodes) == (SHARED + 4, 4)
+
+
+def test_an_agent_that_fails_is_an_error_with_its_last_words():
+    name = new_name()
+    trial("server", quick_url(), name=name, agents=1, rounds=1)
+    with pytest.raises(RuntimeError, match=r"expected an agent to do its work, got: helpers\.memory\.EpisodeConflict: episode"):
+        trial("server", quick_url(), name=name, agents=1, rounds=1)  # not new: its episodes are there already
+
+
+def test_the_audit_notices_a_counter_that_is_wrong(path):
+    memory = filled(path, "0.5", "0.6")
+    memory.record("e", [1, 2], "success", [0.5, 2])
+    assert audited(memory) == Trial(1, 1, 2, 1, 2.5, 2.5, [])
+    memory._ledger.live[2] = replace(memory.get(2), hits_plus=0.5)
+    assert audited(memory).differing == [2] and audited(memory).lost == 1.5
+    memory._ledger.live[2] = replace(memory.get(2), hits_plus=2.0, uses=2)
+    assert audited(memory).differing == [2] and audited(memory).lost == 0
