@@ -72,17 +72,17 @@ def shown_share(run: StreamRun) -> dict[str, np.ndarray]:
     return {role: (mask[episodes, shown] & (shown >= 0)).mean(axis=-1) for role, mask in role_masks(run).items()}
 
 
-def silenced_share(run: StreamRun) -> dict[str, np.ndarray]:
-    """Share of the lessons of each role that had arrived and were silenced, float (streams, episodes) each.
+def silenced_share(run: StreamRun, parts: int = 1) -> dict[str, np.ndarray]:
+    """Share of the candidates of each role that were silenced, in equal stretches; float (streams, parts) each.
 
-    Of "useful" and "successor" these are false suppressions. NaN where no lesson of the role had arrived.
+    Of "useful" and "successor" these are false suppressions. NaN where no lesson of the role was a candidate.
     """
-    arrived = run.orders.born[:, None, :] <= np.arange(run.orders.episodes)[:, None]  # (streams, episodes, lessons)
+    episodes = np.arange(run.orders.episodes)[:, None]
+    there = (run.orders.born[:, None, :] <= episodes) & (run.world.cosine[run.orders.tasks] > 0)  # candidates arrived
     shares = {}
     for role, mask in role_masks(run).items():
-        there = (arrived & mask).sum(axis=-1)
-        silent = (run.silenced & mask).sum(axis=-1)
-        shares[role] = np.divide(silent, there, out=np.full(there.shape, np.nan), where=there > 0)
+        number, silent = (stretches((which & mask).sum(axis=-1), parts) for which in (there, run.silenced))
+        shares[role] = np.divide(silent, number, out=np.full(number.shape, np.nan), where=number > 0)
     return shares
 
 

@@ -23,8 +23,8 @@ class StreamRun:
     chosen: lessons it chose, by score, −1 for none, int (streams, episodes, k). kept: whether each was shown, which
     dropout may prevent, bool of the same shape. success, observed: whether the tests passed, and whether the outcome
     said anything (not when the sandbox could not run the code), bool (streams, episodes). tokens: read and written,
-    int (streams, episodes). silenced: lessons in the world so far that the policy has given up or scored `NEVER`,
-    bool (streams, episodes, lessons).
+    int (streams, episodes). silenced: candidates of the task, arrived by then, that the policy had given up or scored
+    `NEVER`, bool (streams, episodes, lessons).
     """
 
     policy: Policy
@@ -99,7 +99,7 @@ class _State:
         success, observed = verdicts == PASSED, verdicts != UNSUPPORTED
         self.won[:, t] = success
         self._learn(t, np.where(kept, ids, EMPTY), success, observed, view.family)
-        silenced = (self.orders.born <= t) & (~self.there | (scores == NEVER))
+        silenced = (self.orders.born <= t) & (view.similarity > 0) & (~self.there | (scores == NEVER))
         return {"chosen": ids, "kept": kept | (ids < 0), "success": success, "observed": observed, "tokens": tokens,
                 "silenced": silenced}
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from governed_fakes import GENERIC, GOOD, OTHER, SUCCESSOR, WRONG, luck_table, rule_table, small_orders, small_world
 
-from helpers.governance import standard_policies
+from helpers.governance import Policy, nearest, oldest_first, standard_policies
 from helpers.governed_measures import (
     ROLES,
     by_task,
@@ -64,12 +64,17 @@ def test_the_share_of_places_by_role():
     assert not shown_share(run("no memory", [0, 1]))["generic"].any()  # an empty place is no lesson's
 
 
-def test_the_share_of_silenced_lessons_by_role():
-    shares = silenced_share(run("oracle", [0, 1], changes={"a": 1}, born=[0, 5, 0, 0, 0]))
-    assert shares["useful"][0].tolist() == [0.5, 0.0]  # OTHER is no candidate of task 0; GOOD is stale afterwards
-    assert shares["stale"][0].tolist()[1] == 1.0 and np.isnan(shares["stale"][0, 0])
-    assert np.isnan(shares["wrong"]).all()  # never arrives
-    assert shares["successor"][0, 1] == 1.0  # task 1 is of another family
+def test_the_share_of_silenced_candidates_by_role():
+    found = run("oracle", [0, 1, 0, 0], changes={"a": 2}, born=[0, 9, 0, 0, 3])
+    shares = silenced_share(found, parts=2)
+    nan = np.nan
+    expected = {"useful": [0, nan], "stale": [nan, 1], "successor": [nan, 0], "wrong": [nan, nan], "generic": [nan, 1]}
+    for role, share in expected.items():  # the wrong lesson never arrives, the generic one in the second half
+        assert np.array_equal(shares[role], [share], equal_nan=True), role
+    small = Policy("small", nearest, capacity=1, give_up=oldest_first)
+    world = small_world()
+    found = run_streams(small, rule_table(world), small_orders(world, [0, 0, 0, 0], born=[0, 2, 9, 9, 9]))
+    assert silenced_share(found)["useful"].tolist() == [[0.5]]
 
 
 def test_separation_counts_pairs_within_a_stream():
