@@ -142,12 +142,19 @@ def load_world(path: str | Path | None = None, problems: list[Problem] | None = 
     """The world of data/governed_lessons.json, or of another file of that form.
 
     A task's candidates are the `CANDIDATES` lessons of its family or of none that are most similar by bag of words,
-    its own problem's left out, ties by id. All problems of the named families are tasks.
+    its own problem's left out, ties by id. All problems of the named families are tasks. ValueError naming a problem
+    that is in none of the families.
     """
     path = DATA / "governed_lessons.json" if path is None else Path(path)
     raw = json.loads(path.read_text(encoding="utf-8"))
     bank = {problem.id: problem for problem in (load_problems() if problems is None else problems)}
-    tasks = tuple(_task(problem) for problem in bank.values() if problem.family in raw["families"])
+    bank = {name: problem for name, problem in bank.items() if problem.family in raw["families"]}
+    named = [*(name for entry in raw["families"].values() for name in entry["reviewed"]),
+             *(entry["source"] for entry in raw["wrong"])]
+    if unknown := [name for name in named if name not in bank]:
+        raise ValueError(f"{path.name}: expected problems of the families {', '.join(raw['families'])}; got "
+                         f"{unknown[0]!r}")
+    tasks = tuple(_task(problem) for problem in bank.values())
     lessons = _lessons(raw, bank)
     return World(tasks, lessons, *_candidates(tasks, lessons))
 

@@ -128,3 +128,12 @@ def test_a_family_without_a_revised_rule_cannot_be_a_task(tmp_path):
     path.write_text(json.dumps({"families": {"inclusive": {"reviewed": []}}, "wrong": [], "generic": []}))
     with pytest.raises(ValueError, match="expected a family with a revised rule, got 'inclusive'"):
         load_world(path)
+
+
+@pytest.mark.parametrize("entry", [{"families": {"ok_text": {"reviewed": ["largest"]}}, "wrong": []},
+                                   {"families": {"ok_text": {"reviewed": []}}, "wrong": [{"source": "largest"}]}])
+def test_a_lesson_about_a_problem_of_another_family_is_named(tmp_path, entry):
+    path = tmp_path / "lessons.json"
+    path.write_text(json.dumps(entry | {"generic": []}))
+    with pytest.raises(ValueError, match=r"lessons\.json: expected problems of the families ok_text; got 'largest'"):
+        load_world(path)
