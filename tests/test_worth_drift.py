@@ -58,6 +58,14 @@ def test_cusum_episode_by_episode_and_in_pieces_is_the_batch():
     assert (online.hits_plus == pieces.hits_plus).all() and (online.hits_minus == pieces.hits_minus).all()
 
 
+def test_the_sums_start_with_the_first_retrieval_after_the_warm_up():
+    """4 successes: rate 5/6, and 7/12 a shift below; one failure adds log(5/12 ÷ 1/6) = 0.916."""
+    for alarm, warm_up, plus in ((0.91, 4, 0), (0.92, 4, 4), (0.91, 5, 4)):
+        worth = CusumWorth(1, alarm=alarm, warm_up=warm_up)
+        worth.update([[0]] * 5, [True] * 4 + [False])
+        assert (worth.hits_plus[0], worth.hits_minus[0]) == (plus, 1)
+
+
 def test_after_an_alarm_the_counters_hold_what_came_since_the_change():
     worth = CusumWorth(2)
     worth.update([[0]] * 300 + [[1]] * 50, [False] * 300 + [True] * 50)

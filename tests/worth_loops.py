@@ -106,6 +106,27 @@ def loop_cusum(stream: Stream, shift: float = 0.25, alarm: float = 10.0, warm_up
     return values
 
 
+def loop_empirical_bayes(stream: Stream) -> list[float]:
+    """Posterior means under a Beta prior with the mean of all and the spread beyond chance (Kleinman 1973)."""
+    plus, minus = loop_counts(stream)
+    squares = [0.0] * stream.n
+    for seen, _, _ in episodes(stream):
+        for m, weight in seen:
+            squares[m] += weight**2
+    trials = [(p + q) ** 2 / s if s > 0 else 0.0 for p, q, s in zip(plus, minus, squares, strict=True)]
+    rates = [p / (p + q) if p + q > 0 else 0.5 for p, q in zip(plus, minus, strict=True)]
+    total = sum(trials)
+    mean = sum(n * r for n, r in zip(trials, rates, strict=True)) / total
+    spread = sum(n * (r - mean) ** 2 for n, r in zip(trials, rates, strict=True)) / (mean * (1 - mean))
+    degrees = sum(n > 0 for n in trials) - 1
+    room = total - sum(n * n for n in trials) / total - degrees
+    share = min(max((spread - degrees) / room, 0.0), 0.5) if room > 0 else 0.0
+    if share == 0:
+        return [mean] * stream.n
+    prior = (1 - share) / share  # retrievals the prior is worth
+    return [(n * r + prior * mean) / (n + prior) for n, r in zip(trials, rates, strict=True)]
+
+
 def loop_ridge(stream: Stream, penalty: float = 1.0) -> list[float]:
     """Least squares on the 0/1 table of presence and type, the penalty added as rows of the table."""
     rows = np.zeros((stream.episodes, stream.types + stream.n))
@@ -138,7 +159,8 @@ def loop_dropout(stream: Stream) -> list[float]:
 
 
 LOOPS: dict[str, Callable[..., list[float]]] = {
-    "plain": loop_plain, "per type": loop_per_type, "residual": loop_residual, "discounted": loop_discounted,
+    "plain": loop_plain, "per type": loop_per_type, "residual": loop_residual,
+    "empirical Bayes": loop_empirical_bayes, "discounted": loop_discounted,
     "CUSUM with reset": loop_cusum, "ridge": loop_ridge, "dropout contrast": loop_dropout}
 
 
