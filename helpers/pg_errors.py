@@ -16,9 +16,9 @@ from helpers.settings import SettingsError
 KINDS = ("unreachable", "unauthorised", "no_database", "no_pgvector", "forbidden", "full", "busy", "lost", "server")
 _KIND_OF_STATE = {"28P01": "unauthorised", "28000": "unauthorised", "3D000": "no_database", "42501": "forbidden",
                   "25006": "forbidden", "53100": "full", "53200": "full", "53300": "busy", "57P03": "busy"}
-_KIND_OF_WORDS = {  # before there is a connection, there is no state either, only words
-    "password": "unauthorised", "pg_hba.conf": "unauthorised", "role ": "unauthorised", "database ": "no_database",
-    "database system": "busy", "too many clients": "busy", "connection slots": "busy"}
+_KIND_OF_WORDS = {  # before there is a connection there is no state either, only words; the first found counts
+    "too many": "busy", "connection slots": "busy", "database system": "busy", "permission denied": "forbidden",
+    "password": "unauthorised", "pg_hba.conf": "unauthorised", "role ": "unauthorised", "database ": "no_database"}
 _WAYS_OUT = {
     "unreachable": "start the server, or correct host and port in DATABASE_URL",
     "unauthorised": "correct user and password in DATABASE_URL; a sign such as @ or / is written %40 or %2F there",
@@ -99,6 +99,6 @@ def _kind(error: psycopg.Error, lost: bool) -> str:
         if error.sqlstate in ("0A000", "58P01") and "extension" in str(error):
             return "no_pgvector"
         return _KIND_OF_STATE.get(error.sqlstate, "lost" if lost else "server")
-    fatal = str(error).rpartition("FATAL:")[2] if "FATAL:" in str(error) else ""
-    kinds = [kind for words, kind in _KIND_OF_WORDS.items() if words in fatal]
-    return "lost" if lost else kinds[-1] if kinds else "unreachable"
+    answer = str(error).partition(" failed: ")[2] or str(error).partition("FATAL:")[2]
+    kinds = [kind for words, kind in _KIND_OF_WORDS.items() if words in answer]
+    return "lost" if lost else [*kinds, "unreachable"][0]

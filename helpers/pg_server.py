@@ -73,7 +73,9 @@ class PostgresServer:
     @property
     def pid(self) -> int | None:
         """The process, or None when it does not run."""
-        with suppress(OSError, ValueError, AttributeError, psutil.NoSuchProcess):
+        if self._run is None:
+            return None
+        with suppress(OSError, ValueError, psutil.NoSuchProcess):
             pid = int((self._data / "postmaster.pid").read_text(encoding="utf-8").split("\n")[0])
             return pid if psutil.Process(pid).status() != psutil.STATUS_ZOMBIE else None
         return None
@@ -97,6 +99,8 @@ class PostgresServer:
         if self._keeper is not None:
             self._keeper.stdin.close()
             self._keeper.wait(SECONDS)
+        elif self._run is not None:
+            shutil.rmtree(self._run, ignore_errors=True)
         if self._lock is not None:
             self._lock.release()
         self._keeper, self._lock, self._run, self._url = None, None, None, ""
