@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import StrMethodFormatter
+from matplotlib.ticker import LogLocator, StrMethodFormatter
 
 from helpers.plots import BLUE, GREEN, GREY, MARKERS, ORANGE, SERIES, VERMILION
 
@@ -63,7 +63,8 @@ def against_truth(limits: np.ndarray, panels: Mapping[str, tuple[np.ndarray, flo
         axes.plot(limits, worth, "o", color=BLUE, markersize=4, alpha=0.7, label="one memory")
         axes.set_title(title, fontsize=10)
         axes.set_xlim(*ends)
-        finish(axes, xlabel="limit p⁺ of the memory [share of successes]")
+        axes.locator_params(axis="x", nbins=4)
+        finish(axes, xlabel="limit p⁺ [share of successes]")
     drawn[0, 0].set_ylabel("worth [share of successes]")
     drawn[0, -1].legend(frameon=False, fontsize=8)
     return figure
@@ -127,8 +128,9 @@ def taxonomy(evidence: np.ndarray, worth: np.ndarray, panels: Mapping[str, Thres
     """One panel a way to label: each memory by evidence and worth, coloured by label, between the thresholds."""
     if not panels:
         raise ValueError("expected at least one way to label memories, got none")
-    figure, drawn = plt.subplots(1, len(panels), figsize=(5.2 * len(panels), 4.2), sharey=True, squeeze=False,
-                                 layout="constrained")
+    figure, drawn = plt.subplots(1, len(panels), figsize=(5.2 * len(panels), 4.2), sharex=True, sharey=True,
+                                 squeeze=False, layout="constrained")
+    least = min(np.min(evidence), *(cut.min_evidence for cut in panels.values()))
     for axes, (title, cut) in zip(drawn[0], panels.items(), strict=True):
         same_length(evidence, worth=worth, labels=cut.labels)
         for label, (colour, marker) in LABELS.items():
@@ -139,7 +141,7 @@ def taxonomy(evidence: np.ndarray, worth: np.ndarray, panels: Mapping[str, Thres
         for height in (cut.low, cut.high):
             axes.axhline(height, color="black", linestyle="--", linewidth=1)
         axes.set_title(title, fontsize=10)
-        axes.set_xlim(0.8 * min(np.min(evidence), cut.min_evidence), 1.25 * np.max(evidence))
+        axes.set_xlim(0.8 * least, 1.25 * np.max(evidence))
         axes.set_ylim(min(0.25, np.min(worth) - 0.02), max(0.75, np.max(worth) + 0.02))
         plain_numbers(axes, "x")
         axes.legend(frameon=True, framealpha=0.85, edgecolor="none", fontsize=8, loc="lower right")
@@ -162,6 +164,7 @@ def episodes_by_size(found: Mapping[str, Mapping[int, float]], theory: Mapping[s
     axes.plot([], [], color="black", linestyle="--", label="theory")
     sizes = sorted({size for points in found.values() for size in points})
     axes.set_xticks(sizes, [str(size) for size in sizes])
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.minorticks_off()
     plain_numbers(axes, "y")
     axes.legend(frameon=False, fontsize=9)

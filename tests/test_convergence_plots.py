@@ -62,7 +62,8 @@ def test_worth_is_drawn_over_its_limit_with_the_line_of_truth_and_the_error() ->
     assert all(x == y for x, y in points["worth = limit"])
     for axes, error in ((early, 0.1), (late, 0.02)):
         band = axes.collections[0].get_paths()[0].vertices
-        assert np.abs(band[:, 1] - band[:, 0]).max() == pytest.approx(2 * error)
+        above = band[:, 1] - band[:, 0]
+        assert (above.min(), above.max()) == pytest.approx((-2 * error, 2 * error))
     assert [axes.get_title() for axes in figure.axes] == ["early", "late"]
 
 
@@ -106,7 +107,7 @@ def test_coverage_is_drawn_beside_what_is_promised() -> None:
 def test_every_label_has_its_colour_marker_and_count_between_the_thresholds() -> None:
     evidence, worth = np.array([100.0, 100.0, 100.0, 2.0, 90.0]), np.array([0.9, 0.1, 0.5, 1.0, 0.8])
     cut = Thresholds(["high", "low", "mixed", "uncertain", "high"], 0.3, 0.7, 10)
-    figure = taxonomy(evidence, worth, {"fixed": cut, "again": cut})
+    figure = taxonomy(evidence, worth, {"fixed": cut, "again": Thresholds(cut.labels, 0.4, 0.6, 1)})
     axes = figure.axes[0]
     assert drawn(axes) == {"high: 2": [(100, 0.9), (90, 0.8)], "mixed: 1": [(100, 0.5)], "low: 1": [(100, 0.1)],
                            "uncertain: 1": [(2, 1.0)]}
@@ -116,7 +117,8 @@ def test_every_label_has_its_colour_marker_and_count_between_the_thresholds() ->
     assert [line.get_xdata()[0] for line in axes.lines[4:5]] == [10]
     assert [line.get_ydata()[0] for line in axes.lines[5:]] == [0.3, 0.7]
     (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
-    assert left < 2 and right > 100 and low < 0.1 and high > 1
+    assert left < 1 and right > 100 and low < 0.1 and high > 1
+    assert figure.axes[1].get_xlim() == (left, right) and figure.axes[1].get_ylim() == (low, high)
 
 
 def test_episodes_by_size_show_simulation_and_theory_of_a_series_in_one_colour() -> None:
