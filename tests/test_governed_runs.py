@@ -86,6 +86,12 @@ def test_a_full_memory_gives_up_for_good_and_spares_the_newcomer():
                                           [True, False, False, False, False], [True, False, False, False, True]]
 
 
+def test_a_newcomer_is_never_its_own_victim():
+    policy = Policy("small", nearest, capacity=2, give_up=lambda view: (-view.rank,))  # would take the newest first
+    found = run(policy, [0, 0, 0, 0], born=[0, 1, 3, 9, 0])
+    assert found.chosen[0, :, 0].tolist() == [GOOD, WRONG, WRONG, GOOD]  # GENERIC goes first, then WRONG
+
+
 def test_more_lessons_than_fit_at_the_start():
     policy = Policy("tiny", nearest, capacity=1, give_up=oldest_first)
     found = run(policy, [0, 1])  # all five arrive at once, the last one stays
@@ -106,6 +112,8 @@ def test_a_withheld_lesson_is_not_seen_and_moves_no_counter():
     assert (found.shown == -1).all() and (found.chosen >= 0).all()
     assert counters(found.stream).evidence.sum() == 0
     assert run("no governance", [0, 0, 1], k=2, dropout=0.5).kept.all()
+    blamed = run("re-ranking", [0, 0], dropout=0.6)  # the failure is not that of the lesson nobody saw
+    assert blamed.chosen[0, :, 0].tolist() == [WRONG, WRONG]
 
 
 def test_an_outcome_that_nobody_saw_is_no_success_and_no_evidence():
