@@ -38,7 +38,8 @@ class PgVectorMemory(PgReading):
     are searched exactly, larger ones by an index that looks at `ef_search` candidates and may miss a lesson (measured
     in `tests/bench_pg.py`). When the connection is lost, it is made anew for up to `patience_s` seconds and what was
     under way is done once more; what has returned is on the server's disk. One object may be used by many threads,
-    one memory by many processes; after `fork` open a new object. An episode's name has at most LONGEST_EPISODE bytes.
+    one memory by many processes; after `fork` open a new object. Ids grow and are never used again, but may leave gaps
+    when a server crashed; an episode's name has at most LONGEST_EPISODE bytes.
 
     An embedder whose vocabulary grows (BagOfWords) keeps it in a table, word by word in order, and its vectors as
     sparse ones, to which new words change nothing; adding is then one at a time, and searching always exact.

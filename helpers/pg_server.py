@@ -150,7 +150,8 @@ class PostgresServer:
             password.write_text(secrets.token_hex(16), encoding="ascii")
             self._hand_over(password)
             self._program("initdb", "-D", self._data, "-U", "postgres", "--encoding=UTF8", "--locale=C",
-                          "--auth-local=trust", "--auth-host=scram-sha-256", f"--pwfile={password}")
+                          "--auth-local=trust", "--auth-host=scram-sha-256", f"--pwfile={password}",
+                          *["--no-sync"] * (self._folder is None))  # what is temporary need not outlive the machine
             shutil.move(password, self._data / "password")
 
     def _configure(self) -> None:

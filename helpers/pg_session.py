@@ -34,6 +34,7 @@ class Session:
         self._prepare = prepare
         self._guard = threading.RLock()
         self._connection: psycopg.Connection | None = None
+        self._committing = False  # something whose repetition could not be told from the first time
         with self._guard:
             try:
                 self._connect()
@@ -46,22 +47,31 @@ class Session:
         After a lost connection all of it is done once more. When it was lost during the commit, nobody knows whether
         the changes were kept: `repeatable` work, which finds out for itself, is done once more; else that is said.
         """
+        def whole(connection: psycopg.Connection) -> Result:
+            with connection.transaction():
+                with connection.cursor(binary=True) as cursor:
+                    result = work(cursor)
+                self._committing = not repeatable
+            return result
+        return self._try(whole)
+
+    def alone(self, statement: str) -> None:
+        """Run a statement that no transaction may contain and that may be run twice, such as VACUUM."""
+        self._try(lambda connection: connection.execute(statement))
+
+    def _try(self, act: Callable[[psycopg.Connection], Result]) -> Result:
+        """What `act` returns, on this connection or, while there is patience, on the next."""
         with self._guard:
             deadline, pause = None, 0.02
             while True:
-                committing = False
+                self._committing = False
                 try:
-                    connection = self._connection or self._connect()
-                    with connection.transaction():
-                        with connection.cursor(binary=True) as cursor:
-                            result = work(cursor)
-                        committing = True
-                    return result
+                    return act(self._connection or self._connect())
                 except psycopg.Error as error:
                     gone = self._gone(error)
                     if not gone and error.sqlstate not in AGAIN:
                         raise self.explained(error) from error
-                    if committing and not repeatable:
+                    if self._committing:
                         raise MemoryServerError("lost", f"{self.address}: the connection was lost while a change was "
                                                 "being kept; expected to know whether it was, got no answer; look at "
                                                 "the memory before doing it again") from error
@@ -70,14 +80,6 @@ class Session:
                         raise self.explained(error, lost=gone) from error
                 time.sleep(pause)
                 pause = min(2 * pause, 0.5)
-
-    def alone(self, statement: str) -> None:
-        """Run a statement that no transaction may contain, such as VACUUM."""
-        with self._guard:
-            try:
-                (self._connection or self._connect()).execute(statement)
-            except psycopg.Error as error:
-                raise self.explained(error, lost=self._gone(error)) from error
 
     def close(self) -> None:
         """Give the connection back; the next work opens another."""
