@@ -126,13 +126,14 @@ class Episode:
 def solve(problem: Problem, chat: Callable[..., Reply], *, iterations: int = 3, memory: Memory | None = None,
           k: int = 3, lesson_format: str = "worked_example", learn: LessonMaker | None = own_lesson,
           episode_id: str = "", seed: int = 0, feedback: str = "code_and_tests", temperature: float = 0.0,
-          retry_temperature: float | None = None, judge: Callable[..., TestReport] = judged) -> Episode:
+          retry_temperature: float | None = None, max_tokens: int = MAX_TOKENS,
+          judge: Callable[..., TestReport] = judged) -> Episode:
     """Let `chat` try `problem` up to `iterations` times, stopping at the first attempt that passes every test.
 
     `feedback` says what goes back to the model after a failure (see `helpers.prompts.retry_messages`). The first
     attempt runs at `temperature`, the others at `retry_temperature` (default: the same). `seed` picks the draw; at
-    temperature 0 nothing is drawn and the request carries seed 0. `judge` runs code against tests. A failed call
-    ends the episode as `infrastructure`.
+    temperature 0 nothing is drawn and the request carries seed 0. An answer is cut at `max_tokens`. `judge` runs code
+    against tests. A failed call ends the episode as `infrastructure`.
 
     With a `memory`, the `k` most similar lessons of other problems open the conversation, and two things are written
     when the episode is over: its outcome, to each lesson that was shown, and the lesson that `learn` makes of it
@@ -157,7 +158,7 @@ def solve(problem: Problem, chat: Callable[..., Reply], *, iterations: int = 3, 
     for number in range(iterations):
         heat = temperature if number == 0 or retry_temperature is None else retry_temperature
         try:
-            attempts.append(attempt(problem, chat, messages, temperature=heat, judge=judge,
+            attempts.append(attempt(problem, chat, messages, temperature=heat, judge=judge, max_tokens=max_tokens,
                                     seed=1000 * seed + number if heat > 0 else 0))
         except LLMError as err:
             error = f"{err.kind}: {err}"
@@ -172,17 +173,20 @@ def solve(problem: Problem, chat: Callable[..., Reply], *, iterations: int = 3, 
 
 
 def remember(memory: Memory, problem: Problem, episode: Episode, learn: LessonMaker, episode_id: str) -> None:
-    """Record what became of the lessons shown, then store the new one; nothing when the episode is known already."""
+    """Record what became of the lessons shown, then store the new one; nothing when the episode is known already.
+
+    Where the model was not reached nothing happened to learn from.
+    """
     news = memory.record(episode_id, [hit.lesson.id for hit in episode.retrieved], RECORDED_AS[episode.outcome],
                          problem=problem.id)
-    if news and episode.outcome in ("success", "failure") and (lesson := learn(problem, episode)):
+    if news and episode.outcome != "infrastructure" and (lesson := learn(problem, episode)):
         memory.add(**lesson)
 
 
 def attempt(problem: Problem, chat: Callable[..., Reply], messages: list[Message], *, temperature: float = 0.0,
-            seed: int = 0, judge: Callable[..., TestReport] = judged) -> Attempt:
+            seed: int = 0, max_tokens: int = MAX_TOKENS, judge: Callable[..., TestReport] = judged) -> Attempt:
     """Ask once, extract the code, run the tests."""
-    reply = chat(messages, temperature=temperature, max_tokens=MAX_TOKENS, seed=seed, stop=list(STOP))
+    reply = chat(messages, temperature=temperature, max_tokens=max_tokens, seed=seed, stop=list(STOP))
     code = extract_code(reply.text, problem.entry_point)
     return Attempt(tuple(messages), temperature, seed, reply, code, judge(code, problem.tests))
 

@@ -78,14 +78,14 @@ def test_a_lesson_that_the_format_cannot_show_is_neither_shown_nor_counted(memor
     assert memory.get(1).hits_plus == 1.0
 
 
-@pytest.mark.parametrize(("answer", "outcome", "recorded"), [
-    (LLMError("timeout", "no answer"), "infrastructure", "infrastructure"),
-    (UNSUPPORTED, "unsupported", "unobserved")])
-def test_what_says_nothing_about_a_lesson_moves_no_counter(memory, answer, outcome, recorded) -> None:
+@pytest.mark.parametrize(("answer", "outcome", "recorded", "lessons"), [
+    (LLMError("timeout", "no answer"), "infrastructure", "infrastructure", 1),
+    (UNSUPPORTED, "unsupported", "unobserved", 2)])
+def test_what_says_nothing_about_a_lesson_moves_no_counter(memory, answer, outcome, recorded, lessons) -> None:
     solve(SMALLEST, Scripted(right(SMALLEST)), memory=memory)
     episode = solve(LARGEST, Scripted(answer), memory=memory, iterations=1)
     assert episode.outcome == outcome
-    assert len(memory) == 1
+    assert len(memory) == lessons  # nothing is learnt where nothing happened
     assert (memory.get(1).hits_plus, memory.get(1).hits_minus) == (0.0, 0.0)
     assert memory.outcomes[recorded] == 1
 

@@ -157,3 +157,10 @@ def test_a_memory_gives_lessons_of_other_problems_and_without_learn_the_loop_onl
         assert asked["messages"][:2] == task_messages(PROBLEM, [episode.retrieved[0].lesson])[:2]
     assert other.solution in chat.asked[0]["messages"][1]["content"]
     assert (tmp_path / "lessons.jsonl").read_bytes() == before
+
+
+def test_an_answer_may_be_given_more_room() -> None:
+    chat = Scripted([WRONG, RIGHT, RIGHT])
+    solve(PROBLEM, chat, max_tokens=200)
+    solve(PROBLEM, chat)
+    assert [asked["max_tokens"] for asked in chat.asked] == [200, 200, MAX_TOKENS]
