@@ -192,12 +192,17 @@ def test_specialists_are_the_best_and_only_met_on_hard_tasks() -> None:
 
 
 def test_exploring_easy_tasks_meet_specialists_too() -> None:
-    world = difficulty(range(30), n=20, k=4, specialists=10, hard=0.0, explore=0.2, episodes=300)
+    world = difficulty(range(30), n=20, k=4, specialists=10, hard=0.3, explore=0.2, episodes=300)
     met = np.take_along_axis(world.specialist[:, None, :], world.stream.retrieved, axis=2).any(axis=2)
+    easy = met[world.stream.task_type == 0]
     expected = 0.2 * (1 - (10 * 9 * 8 * 7) / (20 * 19 * 18 * 17))  # at least one of 4
-    assert abs(met.mean() - expected) < 4 * np.sqrt(expected / met.size)
-    assert (world.stream.task_type == 0).all()
-    assert world.stream.types == 2  # also when a run has no hard task
+    assert abs(easy.mean() - expected) < 4 * np.sqrt(expected / easy.size)
+
+
+def test_a_run_without_a_hard_task_still_has_two_types() -> None:
+    stream = difficulty([0], n=10, k=2, specialists=3, hard=0.0, episodes=20).stream
+    assert (stream.task_type == 0).all()
+    assert stream.types == 2
 
 
 # --- hitchhiker and drift ------------------------------------------------------------------------------------

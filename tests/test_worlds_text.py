@@ -37,6 +37,8 @@ def test_retrieval_by_hand() -> None:
     np.testing.assert_array_equal(retrieve([[0.25, 0.2499]]), [[0, EMPTY]])  # the floor itself is reached
     np.testing.assert_array_equal(retrieve([[np.nan, 0.5]], floor=None), [[1, EMPTY]])
     np.testing.assert_array_equal(retrieve([[0.1, 0.0]], k=1), [[EMPTY]])
+    tied = np.resize([0.4, 0.6, 0.5], (1, 300))  # as many as a sort takes before it may change the order of equals
+    np.testing.assert_array_equal(retrieve(tied, k=101)[0], [*range(1, 300, 3), 2])
 
 
 @pytest.mark.parametrize(("call", "words"), [
