@@ -38,8 +38,8 @@ def assert_mean(values: np.ndarray, expected: float, *, errors: float = 4) -> No
 # --- uniform retrieval ---------------------------------------------------------------------------------------
 
 def test_uniform_worth_by_hand() -> None:
-    # u = 0, .4, .8 and k = 2: the companion of the first is one of .4 and .8, mean .6, so p = .5 + .5·(.3 − .5)
-    np.testing.assert_allclose(uniform_worth([0, 0.4, 0.8], k=2, gain=0.5), [0.4, 0.45, 0.5])
+    # k = 3 of 4: beside the first stand two others of mean utility .6, so p = .5 + .5·(0/3 + 2/3·.6 − .5) = .45
+    np.testing.assert_allclose(uniform_worth([0, 0.3, 0.6, 0.9], k=3, gain=0.5), [0.45, 7 / 15, 29 / 60, 0.5])
 
 
 def test_uniform_worth_at_its_edges() -> None:
