@@ -61,7 +61,7 @@ def paired_difference(treated: ArrayLike, control: ArrayLike, *, rng: np.random.
     if not 0 < level < 1:
         raise ValueError(f"expected a level between 0 and 1, got {level}")
     drawn = rng.integers(len(a), size=(resamples, len(a)))  # (resamples, problems)
-    means = (_resampled(a, drawn, rng) - _resampled(b, drawn, rng)).mean(axis=1)  # (resamples,)
+    means = _resampled(a, drawn, rng) - _resampled(b, drawn, rng)  # (resamples,)
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     change = a.mean(axis=1) - b.mean(axis=1)  # (problems,)
     return Difference(float(change.mean()), float(low), float(high), level,
@@ -69,12 +69,13 @@ def paired_difference(treated: ArrayLike, control: ArrayLike, *, rng: np.random.
 
 
 def _resampled(outcomes: np.ndarray, drawn: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Mean outcome of each drawn problem over seeds drawn with replacement; (resamples, problems)."""
+    """Mean outcome of each resample: the drawn problems, each with seeds drawn with replacement; (resamples,)."""
     seeds = outcomes.shape[1]
     if seeds == 1:
-        return outcomes[drawn, 0]
-    picks = rng.integers(seeds, size=(*drawn.shape, seeds))  # (resamples, problems, seeds)
-    return outcomes[drawn[..., None], picks].mean(axis=2)
+        return outcomes[drawn, 0].mean(axis=1)
+    cells = rng.integers(seeds, size=(*drawn.shape, seeds))  # (resamples, problems, seeds)
+    cells += drawn[..., None] * seeds  # places in the flattened outcomes: one gather instead of two, no mean of threes
+    return outcomes.ravel().take(cells).reshape(len(drawn), -1).mean(axis=1)
 
 
 def proportion_interval(successes: int, trials: int, level: float = 0.95) -> tuple[float, float]:
