@@ -23,11 +23,18 @@ from helpers.memory_store import EmbedderMismatch
 from helpers.pg_errors import MemoryServerError
 from helpers.pg_reading import PgReading, as_id
 from helpers.pg_rows import RECEIPT, receipt_of, stored, vector_of
+from helpers.pg_store import ALONE
 from helpers.retrieval import whole
 
 __all__ = ["EmbedderMismatch", "EpisodeConflict", "MemoryServerError", "PgVectorMemory", "UnknownLesson"]
 
 LONGEST_EPISODE = 2000  # bytes: an entry of the index that makes it unique holds no more than 2700
+
+ADD = ("INSERT INTO lesson (spec, text, code, source, family, created, added, touched, request) VALUES (%(spec)s, "
+       "%(text)s, %(code)s, %(source)s, %(family)s, %(time)s, nextval('event'), currval('event'), %(request)s) "
+       "RETURNING id")
+ADD_WITH_VECTOR = (f"WITH new AS ({ADD}) INSERT INTO embedding (lesson_id, vector) SELECT id, %(vector)s FROM new "
+                   "RETURNING lesson_id")
 
 
 class PgVectorMemory(PgReading):
@@ -63,18 +70,17 @@ class PgVectorMemory(PgReading):
             self._vectors.follow(cursor, now)
             self._vectors.learn(cursor, [spec])
             rows = self._vectors.embed([spec], names) if vectors is None else vectors
+            if now.width is None:  # also when another handle was told so, and this one was not alone
+                cursor.execute(ALONE)
+                now = self._about(cursor)
             if now.width is None:
                 pg_schema.make_vectors(cursor, 0 if self._vectors.grows else rows.shape[1])
                 pg_schema.index_vectors(cursor, rows.shape[1] * (not self._vectors.grows))
             self._vectors.check_width(rows, names, now.width)
             self._archive_overflow(cursor, adding=1)
-            lesson_id, = cursor.execute(
-                "INSERT INTO lesson (spec, text, code, source, family, created, added, touched, request) VALUES "
-                "(%(spec)s, %(text)s, %(code)s, %(source)s, %(family)s, %(time)s, nextval('event'), currval('event'), "
-                "%(request)s) RETURNING id", values).fetchone()
-            if rows[0].any():  # a vector that is zero is similar to nothing: it stays out
-                cursor.execute("INSERT INTO embedding VALUES (%s, %s)",
-                               [lesson_id, vector_of(rows[0], sparse=self._vectors.grows)])
+            values["vector"] = vector_of(rows[0], sparse=self._vectors.grows)
+            # A vector that is zero is similar to nothing: it stays out.
+            lesson_id, = cursor.execute(ADD_WITH_VECTOR if rows[0].any() else ADD, values).fetchone()
             return lesson_id, now.generation
         lesson_id, generation = self._write(work, alone=self._vectors.grows or not self._has_vectors)
         self._vectors.kept(generation)

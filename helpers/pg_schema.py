@@ -19,6 +19,7 @@ LEAST_PGVECTOR = (0, 8)   # goes on looking when a filter refuses what the index
 WIDEST_INDEX = 2000       # numbers a vector that pgvector can index
 SPARSE_WIDTH = 1_000_000  # words a growing vocabulary may reach; a sparse vector stores only those it has
 ONE_AT_A_TIME = 0x6d656d6f7279  # any number, the same everywhere: who makes tables waits for the others
+ABOUT = "embedder, width, generation"  # columns of memory, in About's order
 
 MIGRATIONS: tuple[str, ...] = ("""
 CREATE TABLE memory (
@@ -106,7 +107,7 @@ def check_name(name: str) -> str:
 
 def about(cursor: psycopg.Cursor) -> About:
     """The row of `memory`."""
-    return About(*cursor.execute("SELECT embedder, width, generation FROM memory").fetchone())
+    return About(*cursor.execute(f"SELECT {ABOUT} FROM memory").fetchone())
 
 
 def make_vectors(cursor: psycopg.Cursor, width: int) -> None:
@@ -121,13 +122,16 @@ def make_vectors(cursor: psycopg.Cursor, width: int) -> None:
     cursor.execute("UPDATE memory SET width = %s", [width])
 
 
-def index_vectors(cursor: psycopg.Cursor, width: int) -> None:
-    """Make the HNSW index of cosines; after the rows when there are many, since building it at once is quicker.
+def index_vectors(cursor: psycopg.Cursor, width: int, rows: int = 0) -> None:
+    """Make the HNSW index of cosines; after the `rows` when there are many, since building it at once is quicker.
 
     Word counts get none: pgvector cannot index a text of more than 1000 words, and most pairs of texts share no word,
     so that a graph of neighbours has little to go by. Nor do vectors wider than WIDEST_INDEX.
     """
     if 0 < width <= WIDEST_INDEX:
+        graph_mb = rows * (4 * width + 500) >> 20  # when it has no room, building takes many times as long
+        if graph_mb > 50:
+            cursor.execute("SELECT set_config('maintenance_work_mem', %s, true)", [f"{min(1500, 5 * graph_mb // 4)}MB"])
         cursor.execute("CREATE INDEX embedding_nearest ON embedding USING hnsw (vector vector_cosine_ops)")
 
 

@@ -55,6 +55,13 @@ class Session:
             return result
         return self._try(whole)
 
+    def read(self, work: Callable[[psycopg.Cursor], Result]) -> Result:
+        """What `work(cursor)` returns, without a transaction around it: each statement sees what was kept before it."""
+        def ask(connection: psycopg.Connection) -> Result:
+            with connection.cursor(binary=True) as cursor:
+                return work(cursor)
+        return self._try(ask)
+
     def alone(self, statement: str) -> None:
         """Run a statement that no transaction may contain and that may be run twice, such as VACUUM."""
         self._try(lambda connection: connection.execute(statement))

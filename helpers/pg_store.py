@@ -47,7 +47,7 @@ class PgLessonStore:
         self._rng = rng or np.random.default_rng(0)
         self._exact_up_to, self._ef_search = whole("exact_up_to", exact_up_to, 0), whole("ef_search", ef_search, 1)
         self._vectors = SharedVectors(embedder)
-        self._has_vectors = False
+        self._has_vectors = self._large = False
         self._address = Address(url)
         self._session = Session(self._address, self._prepare, patience_s=patience_s)
 
@@ -103,13 +103,15 @@ class PgLessonStore:
 
     def _about(self, cursor: psycopg.Cursor) -> About:
         """What the memory is like now; EmbedderMismatch when it was handed over to another embedder."""
-        now = pg_schema.about(cursor)
+        return self._checked(pg_schema.about(cursor))
+
+    def _checked(self, now: About) -> About:
         if now.embedder != self._vectors.fingerprint and not self._hand_over:
             raise EmbedderMismatch(
                 f"{self._address}, memory {self.name!r}: expected the embedder it was made with, {now.embedder}, got "
                 f"{self._vectors.fingerprint}; open it with that one, or call {type(self).__name__}.reembed(url, "
                 "embedder, name=…), which keeps ids and counters")
-        self._has_vectors = now.width is not None
+        self._has_vectors |= now.width is not None  # a table once made stays, if empty
         return now
 
     def _write(self, work: Callable[[psycopg.Cursor], Result], *, alone: bool = False,
@@ -122,8 +124,9 @@ class PgLessonStore:
 
     def _make_vectors(self, cursor: psycopg.Cursor, rows: Mapping[int, np.ndarray]) -> None:
         """Make the table of vectors anew, one (d,) row a lesson; a zero one is similar to nothing, and stays out."""
-        cursor.execute("DROP TABLE IF EXISTS embedding")
         cursor.execute("UPDATE memory SET width = NULL")
+        if self._has_vectors:
+            cursor.execute("DELETE FROM embedding")
         for row in itertools.islice(rows.values(), 1):
             sparse = self._vectors.grows
             pg_schema.make_vectors(cursor, 0 if sparse else len(row))
@@ -132,7 +135,7 @@ class PgLessonStore:
                 for lesson_id, vector in rows.items():
                     if vector.any():
                         copy.write_row((lesson_id, vector_of(vector, sparse=sparse)))
-            pg_schema.index_vectors(cursor, 0 if sparse else len(row))
+            pg_schema.index_vectors(cursor, 0 if sparse else len(row), len(rows))
 
     def _victims(self, cursor: psycopg.Cursor, policy: str, n: int, *, leaving: Collection[int] = (),
                  rng: np.random.Generator) -> list[int]:

@@ -7,6 +7,8 @@ from memory_fakes import filled
 from pg_fakes import new_name, quick_url
 
 from helpers.agent_trial import SHARED, Trial, audited, trial
+from helpers.neural_embeddings import MiniLM
+from helpers.pg_memory import PgVectorMemory
 
 
 def test_eight_agents_at_once_lose_nothing():
@@ -37,9 +39,10 @@ def test_two_agents_on_a_file_lose_nothing_either(tmp_path):
 
 def test_an_agent_that_fails_is_an_error_with_its_last_words():
     name = new_name()
-    trial("server", quick_url(), name=name, agents=1, rounds=1)
+    with PgVectorMemory(quick_url(), MiniLM(), name=name) as memory:
+        memory.record("0 0", [], "failure")  # the name of the agent's first episode
     with pytest.raises(RuntimeError, match=r"an agent to do its work, got: helpers\.memory\.EpisodeConflict: e"):
-        trial("server", quick_url(), name=name, agents=1, rounds=1)  # not new: its episodes are there already
+        trial("server", quick_url(), name=name, agents=1, rounds=1)
 
 
 def test_the_audit_notices_a_counter_that_is_wrong(path):

@@ -8,7 +8,7 @@ import numpy as np
 import psycopg
 import pytest
 from memory_fakes import Exact, Hashed, found, state
-from pg_fakes import new_name, quick_url, with_options
+from pg_fakes import new_name, quick_url, server, with_options
 
 from helpers import pg_schema, pg_vectors
 from helpers.embeddings import BagOfWords, MiniLM
@@ -28,7 +28,8 @@ def opened():
     name, handles = new_name(), []
 
     def open_one(embedder=None, **options) -> PgVectorMemory:
-        handles.append(PgVectorMemory(quick_url(), embedder or Exact(), name=options.pop("name", name), **options))
+        url, options = options.pop("url", quick_url()), {"name": name} | options
+        handles.append(PgVectorMemory(url, embedder or Exact(), **options))
         return handles[-1]
     yield open_one
     for handle in handles:
@@ -64,17 +65,30 @@ def test_the_index_is_used_and_gives_what_an_exact_search_gives(opened):
     exact, problems = opened(MiniLM()), load_problems()
     for problem in problems:
         exact.add(problem.spec, problem.instruction, source=problem.id, family=problem.family)
-    indexed = opened(MiniLM(), exact_up_to=0, ef_search=40)
+    indexed = opened(MiniLM(), exact_up_to=0, ef_search=40, url=with_options(server().url, "-c enable_seqscan=off"))
     asked = {"exclude": problems[0].id, "family": problems[5].family, "max_per_source": 1}
     for problem in problems[::8]:
         for filters in ({}, asked, {"min_worth": 0.5}):
             assert indexed.search(problem.text, 3, **filters) == exact.search(problem.text, 3, **filters)
     assert indexed.search(problems[3].spec, 200, None) == exact.search(problems[3].spec, 200, None)
-    plan = sql(indexed, "EXPLAIN SELECT lesson_id FROM embedding ORDER BY vector <=> "
-                        "(SELECT vector FROM embedding LIMIT 1) LIMIT 8")
-    assert any("Index Scan using embedding_nearest" in line for line, in plan)
+    sql(indexed, "SELECT pg_stat_force_next_flush()")
+    assert sql(exact, "SELECT idx_scan > 20 FROM pg_stat_user_indexes WHERE indexrelname = 'embedding_nearest' AND "
+                        "schemaname = current_schema()") == [(True,)]
     assert sql(indexed, "SELECT current_setting('hnsw.ef_search'), current_setting('hnsw.iterative_scan')") == [
         ("40", "strict_order")]
+
+
+def test_a_large_memory_that_was_emptied_says_so(opened):
+    memory, other = opened(exact_up_to=2), opened()
+    for _ in range(4):
+        memory.add("0.5", "text")
+    assert found(memory.search("query", 1)) == [1] and memory._large
+    other.forget("fifo", 4)
+    assert memory.search("query").reason == "the memory is empty" and not memory._large
+    other.add("no digit", "text")
+    assert memory.search("query").reason == "no lesson has a word the embedder knows"
+    other.add("0.7", "text")
+    assert found(memory.search("query", 1)) == [6] and memory.near_duplicates() == []
 
 
 def test_a_counter_that_moves_leaves_vectors_and_index_alone(opened):

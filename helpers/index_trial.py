@@ -1,0 +1,118 @@
+"""Measure what the index of a server is worth: how many of the true neighbours it finds, and what a search costs.
+
+Left out: many clients at once, and other kinds of index. Times depend on the machine and its load; what means
+something elsewhere are the ratios within one trial, and the recall.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from helpers.memory import VectorMemory
+from helpers.memory_content import Content, to_file
+from helpers.neural_embeddings import VECTORS, MiniLM
+from helpers.pg_content import to_server
+from helpers.pg_memory import PgVectorMemory
+from helpers.unit_vectors import unit_rows
+
+NOISE = 0.6  # length of what is added to a unit vector: the result has cosine 0.86 with it on average
+
+
+class Given:
+    """An embedder whose vectors are given: text number i, "lesson i" or "query i", has row i."""
+
+    fingerprint = "Given()"
+
+    def __init__(self, lessons: np.ndarray, queries: np.ndarray) -> None:
+        self._rows = {"lesson": lessons, "query": queries}
+
+    def embed(self, texts: Sequence[str]) -> np.ndarray:
+        """(n, d) float32."""
+        pairs = [text.split() for text in texts]
+        return np.array([self._rows[kind][int(number)] for kind, number in pairs], np.float32)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Of one size: seconds to load and index all lessons; milliseconds a search and an add; recall of the index.
+
+    `recall` is the share of the true best k that the index finds, over all queries, by `ef_search`, as is
+    `indexed_ms`.
+    """
+
+    size: int
+    load_s: float
+    file_ms: float
+    exact_ms: float
+    indexed_ms: dict[int, float]
+    recall: dict[int, float]
+    file_add_ms: float
+    server_add_ms: float
+
+
+def likeness(n: int, rng: np.random.Generator) -> np.ndarray:
+    """(n, 384) float32 unit vectors that lie as those of texts do: the course's own, each with noise of length NOISE.
+
+    Vectors drawn evenly from all directions would be the hardest case for an index, and no case of texts: there,
+    all are about equally far from each other.
+    """
+    with np.load(VECTORS, allow_pickle=False) as file:
+        known = file["vectors"]
+    rows = known[rng.integers(len(known), size=n)]  # (n, 384)
+    return unit_rows(rows + rng.standard_normal(rows.shape, np.float32) * (NOISE / np.sqrt(MiniLM.dimension)))
+
+
+def index_trial(size: int, url: str, folder: str | Path, *, rng: np.random.Generator, name: str = "trial",
+                k: int = 3, queries: int = 50, ef_search: Sequence[int] = (40, 100), rounds: int = 3) -> Measured:
+    """Fill a new memory `name` on the server and a new file in `folder` with the same lessons; search and add in both.
+
+    All ways of searching take turns, and the best of `rounds` counts, since other programs only add to it.
+    """
+    lessons, asked = likeness(size, rng), likeness(queries, rng)
+    embedder = Given(np.concatenate([lessons, asked]), asked)
+    events = [{"event": "add", "id": i + 1, "spec": f"lesson {i}", "text": f"what was learnt from task {i}", "code": "",
+               "source": f"task {i}", "family": f"family {i % 16}", "time": ""} for i in range(size)]
+    content = Content(embedder.fingerprint, events, size + 1, dict(enumerate(lessons, 1)))
+    path = Path(folder) / f"{name}.jsonl"
+    to_file(content, path)
+    start = time.perf_counter()
+    to_server(content, url, name, embedder)
+    load_s = time.perf_counter() - start
+    texts = [f"query {i}" for i in range(queries)]
+    with (VectorMemory(path, embedder) as file, PgVectorMemory(url, embedder, name=name, exact_up_to=size) as exact):
+        ways: dict[str | int, VectorMemory | PgVectorMemory] = {"file": file, "exact": exact}
+        forced = f"{url}{'&' if '?' in url else '?'}options=-c%20enable_seqscan%3Doff"  # also where it does not pay
+        ways |= {ef: PgVectorMemory(forced, embedder, name=name, exact_up_to=0, ef_search=ef) for ef in ef_search}
+        found = {way: [_ids(memory, text, k) for text in texts] for way, memory in ways.items()}
+        if found["exact"] != found["file"]:
+            raise RuntimeError("expected the same lessons from server and file, got others; the exact search is wrong")
+        cost = _best({way: lambda memory=memory: [memory.search(text, k, None) for text in texts]
+                      for way, memory in ways.items()}, rounds)
+        adds = _best({way: lambda memory=ways[way]: [memory.add(f"lesson {size + i}", "new") for i in range(10)]
+                      for way in ("file", "exact")}, rounds)
+        for ef in ef_search:
+            ways[ef].close()
+    truth = [set(ids) for ids in found["file"]]
+    return Measured(
+        size, load_s, 1e3 * cost["file"] / queries, 1e3 * cost["exact"] / queries,
+        {ef: 1e3 * cost[ef] / queries for ef in ef_search},
+        {ef: sum(len(true & set(ids)) for true, ids in zip(truth, found[ef], strict=True)) / sum(map(len, truth))
+         for ef in ef_search}, 100 * adds["file"], 100 * adds["exact"])
+
+
+def _ids(memory: VectorMemory | PgVectorMemory, text: str, k: int) -> list[int]:
+    return [hit.lesson.id for hit in memory.search(text, k, None)]
+
+
+def _best(turns: dict[str | int, Callable[[], object]], rounds: int) -> dict[str | int, float]:
+    """Least seconds of each, over rounds in which each has one turn."""
+    least = dict.fromkeys(turns, float("inf"))
+    for _ in range(rounds):
+        for name, turn in turns.items():
+            start = time.perf_counter()
+            turn()
+            least[name] = min(least[name], time.perf_counter() - start)
+    return least

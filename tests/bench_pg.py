@@ -1,0 +1,50 @@
+"""Measure the memory on a server beside the one in a file: `python tests/bench_pg.py [SIZE…]` prints one line a size.
+
+What is measured is in `helpers.index_trial`. The server is the one of DATABASE_URL, else the embedded one. Without
+sizes: 1,000, 10,000 and 100,000 lessons, some minutes.
+"""
+
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+
+import numpy as np
+import psycopg
+from psycopg import sql
+
+from helpers.index_trial import Measured, index_trial
+from helpers.pg_server import database
+
+SIZES = (1_000, 10_000, 100_000)
+EF_SEARCH = (40, 100, 200)
+
+
+def line(row: Measured) -> str:
+    """One size: searches a second of each way, how they compare, recall, and the cost of an add."""
+    indexed = "; ".join(f"index at {ef}: {1e3 / ms:7.0f}/s, recall {row.recall[ef]:.3f}, exact/index "
+                        f"{row.exact_ms / ms:5.2f}, file/index {row.file_ms / ms:5.2f}"
+                        for ef, ms in row.indexed_ms.items())
+    return (f"{row.size:>9,} lessons, loaded and indexed in {row.load_s:6.1f} s | searches: file "
+            f"{1e3 / row.file_ms:7.0f}/s, server exact {1e3 / row.exact_ms:7.0f}/s; {indexed} | one add: file "
+            f"{row.file_add_ms:.2f} ms, server {row.server_add_ms:.2f} ms")
+
+
+def main(arguments: Sequence[str] = ()) -> None:
+    """Print a line for each size given, or for SIZES."""
+    sizes = [int(text.replace(",", "").replace("_", "")) for text in arguments] or SIZES
+    if hasattr(os, "getloadavg"):
+        print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; k 3, vectors of 384 numbers, one client")
+    with database() as url, tempfile.TemporaryDirectory() as folder:
+        for size in sizes:
+            name = f"bench_{os.getpid()}_{size}"
+            try:
+                print(line(index_trial(size, url, folder, rng=np.random.default_rng(0), name=name,
+                                       ef_search=EF_SEARCH)), flush=True)
+            finally:
+                with psycopg.connect(url) as connection:
+                    connection.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(name)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
