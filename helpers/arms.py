@@ -68,6 +68,10 @@ class ArmResult:
         problems = int(np.isfinite(self.outcomes).any(axis=1).sum())
         return proportion_interval(round(self.solved * problems), problems)
 
+    def columns(self, *draws: int) -> ArmResult:
+        """The same arm with these of its draws, by place from 0, in this order; one may come twice."""
+        return ArmResult(self.name, tuple(tuple(row[draw] for draw in draws) for row in self.episodes))
+
     @property
     def tokens(self) -> tuple[float, float]:
         """Mean prompt and completion tokens an episode."""

@@ -42,6 +42,10 @@ def test_the_interval_of_an_arm_counts_problems_not_episodes() -> None:
     assert arm("a", "S", "F", "I").interval == arm("a", "S", "F").interval
 
 
+def test_draws_of_an_arm_can_be_taken_out_and_repeated() -> None:
+    assert np.array_equal(arm("a", "SF", "FS").columns(1, 0, 1).outcomes, [[0, 1, 0], [1, 0, 1]])
+
+
 def test_tokens_are_means_over_episodes() -> None:
     result = ArmResult("a", ((episode("p", "success", 10), episode("p", "failure", 30)),))
     assert result.tokens == (20.0, 10.0)
