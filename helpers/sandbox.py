@@ -9,7 +9,7 @@ running code that Monty does not know (verdict `unsupported`); it never falls ba
 import ast
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -25,6 +25,7 @@ from helpers.verdicts import Stop, TestReport, TestResult, short, unsupported, v
 MAX_CODE = 50_000  # characters of a program; a traceback quotes its line in each of up to 1,000 frames
 MAX_PRINTED = 2_000  # characters kept of what a program prints while it is loaded
 MAX_TIMEOUT_S = 60.0
+AFTER_TIMEOUT_S = 0.5  # for the tests after one that ran into its limit: whoever loops once tends to loop again
 _LOADED = "loaded"  # the value of the last line; a `return` at the top level leaves before it
 # Not plain data, and yet == may hold with values of these types.
 _MAY_EQUAL = {described("Decimal"): (int, float), described("dict_keys"): (set, frozenset),
@@ -35,9 +36,9 @@ def run_tests(code: str | None, tests: Sequence[str], *, timeout_s: float = 5.0,
     """Run `code`, then every test on its own from the state the code left, and report a verdict for each.
 
     A test is a Python expression over names that the code defines: `f(2) == 4`, `f([]) is None`,
-    `abs(f(2) - 1.5) < 1e-6`, `is_even(2)`. `timeout_s` (above 0, up to 60) limits the loading and each test;
-    `memory_mb` limits each session. True is not 1 and False is not 0, but 1.0 is 1. No tests, no code, or
-    code that cannot be loaded is never a pass.
+    `abs(f(2) - 1.5) < 1e-6`, `is_even(2)`. `timeout_s` (above 0, up to 60) limits the loading and each test; once a
+    test has used it up, the next ones get `AFTER_TIMEOUT_S` at most. `memory_mb` limits each session. True is not 1
+    and False is not 0, but 1.0 is 1. No tests, no code, or code that cannot be loaded is never a pass.
     Errors: `ValueError` naming the argument or the test that cannot be used.
 
     >>> report = run_tests("def double(n):\\n    return n + 2", ["double(2) == 4", "double(3) == 6"])
@@ -54,7 +55,12 @@ def run_tests(code: str | None, tests: Sequence[str], *, timeout_s: float = 5.0,
     except Stop as stop:
         text = one_line(stop.text)
         return TestReport(tuple(TestResult(plan.test, stop.status, text) for plan in plans), text, _kept(printed))
-    return TestReport(tuple(run.result(plan) for plan in plans), None, _kept(printed))
+    results: list[TestResult] = []
+    for plan in plans:
+        results.append(run.result(plan))
+        if results[-1].status == "timeout":
+            run = replace(run, limits=replace(limits, timeout_s=min(limits.timeout_s, AFTER_TIMEOUT_S)))
+    return TestReport(tuple(results), None, _kept(printed))
 
 
 def _checked_limits(timeout_s: float, memory_mb: int) -> Limits:

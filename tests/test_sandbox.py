@@ -327,3 +327,16 @@ def test_solutions_pass_their_own_tests_and_not_the_revised_ones(problem: Proble
     report = run_tests(problem.solution, new.tests)
     assert not report.passed
     assert {result.status for result in report.results} <= {"passed", "failed", "error"}  # error: a missing key
+
+
+def test_after_a_test_that_ran_into_its_limit_the_next_ones_get_less() -> None:
+    loop = "def f(n):\n    while n:\n        pass\n    return n"
+    report = run_tests(loop, ["f(1) == 1", "f(0) == 0", "f(2) == 2"], timeout_s=1.0)
+    assert [result.status for result in report.results] == ["timeout", "passed", "timeout"]
+    assert report.results[0].detail == "f(1) timed out after 1 s"
+    assert report.results[2].detail == "f(2) timed out after 0.5 s"
+
+
+def test_a_limit_below_that_stays_as_it_is() -> None:
+    report = run_tests("def f(n):\n    while True:\n        pass", ["f(1) == 1", "f(2) == 2"], timeout_s=0.1)
+    assert [result.detail for result in report.results] == ["f(1) timed out after 0.1 s", "f(2) timed out after 0.1 s"]
