@@ -6,7 +6,9 @@ holds one worker while it needs another: with one pool, threads would wait for e
 
 import atexit
 import ctypes
+import importlib.util
 import os
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -43,6 +45,10 @@ class Sessions:
     """The two pools of one process: `code` runs what a model wrote, `tests` runs what the course wrote."""
 
     def __init__(self) -> None:
+        # Monty imports opentelemetry at every turn if it can; where it is not installed, Python would search the
+        # whole path for it each time, a tenth of the time of a test.
+        if importlib.util.find_spec("opentelemetry") is None:
+            sys.modules["opentelemetry"] = None
         self._code, self._tests = (Monty(request_timeout=REQUEST_TIMEOUT_S, feed_duration_limit_grace=0.5)
                                    for _ in range(2))
         self._starts: dict[object, bytes] = {}

@@ -340,3 +340,16 @@ def test_after_a_test_that_ran_into_its_limit_the_next_ones_get_less() -> None:
 def test_a_limit_below_that_stays_as_it_is() -> None:
     report = run_tests("def f(n):\n    while True:\n        pass", ["f(1) == 1", "f(2) == 2"], timeout_s=0.1)
     assert [result.detail for result in report.results] == ["f(1) timed out after 0.1 s", "f(2) timed out after 0.1 s"]
+
+
+def test_a_package_that_is_not_installed_is_not_searched_for_at_every_turn(monkeypatch) -> None:
+    asked = []
+
+    class Finder:
+        def find_spec(self, name, path=None, target=None):
+            asked.append(name)
+
+    run_tests(SQUARE, ["f(2) == 4"])
+    monkeypatch.setattr(sys, "meta_path", [Finder(), *sys.meta_path])
+    assert run_tests(SQUARE, ["f(3) == 9"]).passed
+    assert [name for name in asked if name.startswith("opentelemetry")] == []
