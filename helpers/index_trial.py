@@ -6,6 +6,7 @@ something elsewhere are the ratios within one trial, and the recall.
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,7 +33,8 @@ class Given:
     def embed(self, texts: Sequence[str]) -> np.ndarray:
         """(n, d) float32."""
         pairs = [text.split() for text in texts]
-        return np.array([self._rows[kind][int(number)] for kind, number in pairs], np.float32)
+        rows = [self._rows[kind][int(number)] for kind, number in pairs]
+        return np.array(rows, np.float32).reshape(len(rows), self._rows["query"].shape[1])
 
 
 @dataclass(frozen=True)
@@ -73,19 +75,16 @@ def index_trial(size: int, url: str, folder: str | Path, *, rng: np.random.Gener
     """
     lessons, asked = likeness(size, rng), likeness(queries, rng)
     embedder = Given(np.concatenate([lessons, asked]), asked)
-    events = [{"event": "add", "id": i + 1, "spec": f"lesson {i}", "text": f"what was learnt from task {i}", "code": "",
-               "source": f"task {i}", "family": f"family {i % 16}", "time": ""} for i in range(size)]
-    content = Content(embedder.fingerprint, events, size + 1, dict(enumerate(lessons, 1)))
     path = Path(folder) / f"{name}.jsonl"
-    to_file(content, path)
-    start = time.perf_counter()
-    to_server(content, url, name, embedder)
-    load_s = time.perf_counter() - start
+    load_s = _filled(lessons, embedder, path, url, name)
     texts = [f"query {i}" for i in range(queries)]
-    with (VectorMemory(path, embedder) as file, PgVectorMemory(url, embedder, name=name, exact_up_to=size) as exact):
-        ways: dict[str | int, VectorMemory | PgVectorMemory] = {"file": file, "exact": exact}
-        forced = f"{url}{'&' if '?' in url else '?'}options=-c%20enable_seqscan%3Doff"  # also where it does not pay
+    forced = f"{url}{'&' if '?' in url else '?'}options=-c%20enable_seqscan%3Doff"  # the index, also if slower
+    with ExitStack() as stack:
+        ways: dict[str | int, VectorMemory | PgVectorMemory] = {
+            "file": VectorMemory(path, embedder), "exact": PgVectorMemory(url, embedder, name=name, exact_up_to=size)}
         ways |= {ef: PgVectorMemory(forced, embedder, name=name, exact_up_to=0, ef_search=ef) for ef in ef_search}
+        for memory in ways.values():
+            stack.enter_context(memory)
         found = {way: [_ids(memory, text, k) for text in texts] for way, memory in ways.items()}
         if found["exact"] != found["file"]:
             raise RuntimeError("expected the same lessons from server and file, got others; the exact search is wrong")
@@ -93,14 +92,26 @@ def index_trial(size: int, url: str, folder: str | Path, *, rng: np.random.Gener
                       for way, memory in ways.items()}, rounds)
         adds = _best({way: lambda memory=ways[way]: [memory.add(f"lesson {size + i}", "new") for i in range(10)]
                       for way in ("file", "exact")}, rounds)
-        for ef in ef_search:
-            ways[ef].close()
-    truth = [set(ids) for ids in found["file"]]
-    return Measured(
-        size, load_s, 1e3 * cost["file"] / queries, 1e3 * cost["exact"] / queries,
-        {ef: 1e3 * cost[ef] / queries for ef in ef_search},
-        {ef: sum(len(true & set(ids)) for true, ids in zip(truth, found[ef], strict=True)) / sum(map(len, truth))
-         for ef in ef_search}, 100 * adds["file"], 100 * adds["exact"])
+    search_ms = {way: 1e3 * seconds / queries for way, seconds in cost.items()}
+    return Measured(size, load_s, search_ms["file"], search_ms["exact"], {ef: search_ms[ef] for ef in ef_search},
+                    {ef: _recall(found["file"], found[ef]) for ef in ef_search}, 100 * adds["file"],
+                    100 * adds["exact"])
+
+
+def _filled(lessons: np.ndarray, embedder: Given, path: Path, url: str, name: str) -> float:
+    """Write the lessons to both; seconds the server took."""
+    events = [{"event": "add", "id": i + 1, "spec": f"lesson {i}", "text": f"what was learnt from task {i}", "code": "",
+               "source": f"task {i}", "family": f"family {i % 16}", "time": ""} for i in range(len(lessons))]
+    content = Content(embedder.fingerprint, events, len(lessons) + 1, dict(enumerate(lessons, 1)))
+    to_file(content, path)
+    start = time.perf_counter()
+    to_server(content, url, name, embedder)
+    return time.perf_counter() - start
+
+
+def _recall(truth: Sequence[Sequence[int]], found: Sequence[Sequence[int]]) -> float:
+    """The share of the true ids that were found, over all queries."""
+    return sum(len({*true} & {*ids}) for true, ids in zip(truth, found, strict=True)) / sum(map(len, truth))
 
 
 def _ids(memory: VectorMemory | PgVectorMemory, text: str, k: int) -> list[int]:

@@ -23,6 +23,7 @@ from helpers.memory_store import EmbedderMismatch
 from helpers.pg_errors import MemoryServerError
 from helpers.pg_reading import PgReading, as_id
 from helpers.pg_rows import RECEIPT, receipt_of, stored, vector_of
+from helpers.pg_schema import About
 from helpers.pg_store import ALONE
 from helpers.retrieval import whole
 
@@ -70,13 +71,7 @@ class PgVectorMemory(PgReading):
             self._vectors.follow(cursor, now)
             self._vectors.learn(cursor, [spec])
             rows = self._vectors.embed([spec], names) if vectors is None else vectors
-            if now.width is None:  # also when another handle was told so, and this one was not alone
-                cursor.execute(ALONE)
-                now = self._about(cursor)
-            if now.width is None:
-                pg_schema.make_vectors(cursor, 0 if self._vectors.grows else rows.shape[1])
-                pg_schema.index_vectors(cursor, rows.shape[1] * (not self._vectors.grows))
-            self._vectors.check_width(rows, names, now.width)
+            self._ready(cursor, rows, names, now)
             self._archive_overflow(cursor, adding=1)
             values["vector"] = vector_of(rows[0], sparse=self._vectors.grows)
             # A vector that is zero is similar to nothing: it stays out.
@@ -85,6 +80,17 @@ class PgVectorMemory(PgReading):
         lesson_id, generation = self._write(work, alone=self._vectors.grows or not self._has_vectors)
         self._vectors.kept(generation)
         return lesson_id
+
+    def _ready(self, cursor: psycopg.Cursor, rows: np.ndarray, names: list[str], now: About) -> None:
+        """See that there is a table for (n, d) vectors, and that these fit into it."""
+        if now.width is None:  # also when another handle made that so, and this one was not alone
+            cursor.execute(ALONE)
+            now = self._about(cursor)
+        if now.width is None:
+            width = 0 if self._vectors.grows else rows.shape[1]
+            pg_schema.make_vectors(cursor, width)
+            pg_schema.index_vectors(cursor, width)
+        self._vectors.check_width(rows, names, now.width)
 
     def delete(self, lesson_id: int) -> None:
         """Remove a lesson, archived or not."""

