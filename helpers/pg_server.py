@@ -61,7 +61,7 @@ class PostgresServer:
         self._run: Path | None = None
         self._keeper: subprocess.Popen | None = None
         self._lock: filelock.FileLock | None = None
-        self._url = ""
+        self._url, self._port = "", 0
 
     @property
     def url(self) -> str:
@@ -77,18 +77,21 @@ class PostgresServer:
             return None
         with suppress(OSError, ValueError, psutil.NoSuchProcess):
             pid = int((self._data / "postmaster.pid").read_text(encoding="utf-8").split("\n")[0])
-            return pid if psutil.Process(pid).status() != psutil.STATUS_ZOMBIE else None
+            process = psutil.Process(pid)  # after a crash the file stays, and another program may get the number
+            if process.name().startswith("postgres") and process.status() != psutil.STATUS_ZOMBIE:
+                return pid
         return None
 
     def start(self) -> Self:
         """Start it and wait until it answers; after `crash`, it first reads its log of changes again."""
+        if self.pid is not None:
+            return self
         try:
             if self._keeper is None:
                 self._prepare()
             self._configure()
             self._program("pg_ctl", "-D", self._data, "-l", self._data / "log", "-w", "-t", f"{SECONDS:.0f}", "start")
-            self._keeper.stdin.write(f"{self.pid}\n")
-            self._keeper.stdin.flush()
+            self._tell_keeper(self.pid)
         except BaseException:
             self.stop()
             raise
@@ -103,7 +106,7 @@ class PostgresServer:
             shutil.rmtree(self._run, ignore_errors=True)
         if self._lock is not None:
             self._lock.release()
-        self._keeper, self._lock, self._run, self._url = None, None, None, ""
+        self._keeper, self._lock, self._run, self._url, self._port = None, None, None, "", 0
 
     def crash(self) -> None:
         """Kill it with all its processes, as the end of a machine would; `start` brings it back."""
@@ -113,6 +116,7 @@ class PostgresServer:
                 with suppress(psutil.NoSuchProcess):
                     process.kill()
             psutil.wait_procs(processes, SECONDS)
+            self._tell_keeper(0)
 
     def __enter__(self) -> Self:
         return self.start()
@@ -154,15 +158,20 @@ class PostgresServer:
                           *["--no-sync"] * (self._folder is None))  # what is temporary need not outlive the machine
             shutil.move(password, self._data / "password")
 
+    def _tell_keeper(self, pid: int | None) -> None:
+        """Which process it has to stop at the end."""
+        self._keeper.stdin.write(f"{pid}\n")
+        self._keeper.stdin.flush()
+
     def _configure(self) -> None:
         """Write its settings, and note its address."""
         if self._tcp or len(os.fsencode(self._run)) > LONGEST_SOCKET:
-            with socket.socket() as probe:
+            with socket.socket() as probe:  # after a crash it comes back where it was
                 probe.bind(("127.0.0.1", 0))
-                port = probe.getsockname()[1]
+                self._port = self._port or probe.getsockname()[1]
             password = (self._data / "password").read_text(encoding="ascii")
-            self._url = f"postgresql://postgres:{password}@127.0.0.1:{port}/postgres"
-            places = {"listen_addresses": "'127.0.0.1'", "port": port, "unix_socket_directories": "''"}
+            self._url = f"postgresql://postgres:{password}@127.0.0.1:{self._port}/postgres"
+            places = {"listen_addresses": "'127.0.0.1'", "port": self._port, "unix_socket_directories": "''"}
         else:
             self._url = f"postgresql://postgres@/postgres?host={quote(str(self._run), safe='/')}&port=5432"
             places = {"listen_addresses": "''", "unix_socket_directories": f"'{self._run}'"}

@@ -22,9 +22,9 @@ def test_lessons_lie_near_the_texts_of_the_course():
 
 
 def test_a_trial_finds_in_both_what_is_there(tmp_path):
-    row = index_trial(300, quick_url(), tmp_path, rng=np.random.default_rng(1), name=new_name(), queries=10,
+    row = index_trial(150, quick_url(), tmp_path, rng=np.random.default_rng(1), name=new_name(), queries=10,
                       ef_search=(100,), rounds=1)
-    assert row.size == 300 and row.recall.keys() == row.indexed_ms.keys() == {100} and row.recall[100] >= 0.9
+    assert row.size == 150 and row.recall.keys() == row.indexed_ms.keys() == {100} and row.recall[100] >= 0.9
     assert min(row.load_s, row.file_ms, row.exact_ms, row.indexed_ms[100], row.file_add_ms, row.server_add_ms) > 0
 
 
@@ -37,6 +37,7 @@ def test_a_wrong_exact_search_is_noticed(tmp_path, monkeypatch):
 
 def test_the_benchmark_prints_a_line_a_size_and_leaves_nothing(capsys, monkeypatch):
     monkeypatch.setenv("DATABASE_URL", quick_url())
+    monkeypatch.setattr(bench_pg, "EF_SEARCH", (40,))
     bench_pg.main(["6_0", "8,0"])
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines[1:]] == ["60", "80"] and "recall 1.000" in lines[1]

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 from memory_fakes import Exact, Hashed, found
-from pg_fakes import new_name
+from pg_fakes import new_name, server
 
 from helpers.agent_trial import audited
 from helpers.pg_errors import MemoryServerError
@@ -30,43 +30,36 @@ WRITER = """
 """
 
 
-@pytest.fixture(scope="module")
-def own_server():
-    """A server these tests may kill."""
-    with PostgresServer() as server:
-        yield server
-
-
-def writer(server: PostgresServer, name: str, number: int) -> subprocess.Popen:
+def writer(place: PostgresServer, name: str, number: int) -> subprocess.Popen:
     here = Path(__file__).parent
-    environment = os.environ | {"PLACE": server.url, "PYTHONPATH": os.pathsep.join([str(here), str(here.parent)]),
+    environment = os.environ | {"PLACE": place.url, "PYTHONPATH": os.pathsep.join([str(here), str(here.parent)]),
                                 "OPENBLAS_NUM_THREADS": "1"}
     return subprocess.Popen([sys.executable, "-c", textwrap.dedent(WRITER), name, str(number)], env=environment,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
 
 
-def trouble(server: PostgresServer, kind: str, memory: PgVectorMemory) -> None:
+def trouble(place: PostgresServer, kind: str, memory: PgVectorMemory) -> None:
     """Kill the server and start it again, or kill one of its processes, upon which it ends all and recovers."""
     if kind == "the server":
-        server.crash()
+        place.crash()
         time.sleep(0.1)
-        server.start()
+        place.start()
     else:
         pid = memory._session.run(lambda cursor: cursor.execute("SELECT pg_backend_pid()").fetchone()[0])
         psutil.Process(pid).kill()
 
 
 @pytest.mark.parametrize("kind", ["the server", "one of its processes"])
-def test_writers_go_on_and_nothing_acknowledged_is_lost_or_done_twice(own_server, kind):
-    memory = PgVectorMemory(own_server.url, Hashed(8), name=new_name(), patience_s=120)
+def test_writers_go_on_and_nothing_acknowledged_is_lost_or_done_twice(kind):
+    victim = server()
+    memory = PgVectorMemory(victim.url, Hashed(8), name=new_name(), patience_s=120)
     memory.add("shared", "the lesson of all")
-    processes = [writer(own_server, memory.name, number) for number in range(2)]
+    processes = [writer(victim, memory.name, number) for number in range(2)]
     said: list[str] = []
     try:
-        for _ in range(2):
-            for process in processes:
-                said += [process.stdout.readline() for _ in range(6)]
-            trouble(own_server, kind, memory)
+        for process in processes:
+            said += [process.stdout.readline() for _ in range(6)]
+        trouble(victim, kind, memory)
         done = [sum(lesson.text.startswith(f"{number}.") for lesson in memory) for number in range(2)]
         for number, process in enumerate(processes):
             while f"episode {number}.{done[number] + 5}\n" not in said[-1:]:  # five more than when it was back
@@ -88,19 +81,20 @@ def test_writers_go_on_and_nothing_acknowledged_is_lost_or_done_twice(own_server
     memory.close()
 
 
-def test_while_the_server_is_away_there_is_one_clear_error_and_then_it_works_again(own_server):
-    memory = PgVectorMemory(own_server.url, Exact(), name=new_name(), patience_s=0.2)
+def test_while_the_server_is_away_there_is_one_clear_error_and_then_it_works_again():
+    victim = server()
+    memory = PgVectorMemory(victim.url, Exact(), name=new_name(), patience_s=0.2)
     memory.add("0.5", "text")
-    own_server.crash()
+    victim.crash()
     for act in (lambda: memory.search("query"), lambda: memory.add("0.6", "text"), lambda: len(memory), memory.compact,
                 lambda: memory.record("e", [1], "success")):
         with pytest.raises(MemoryServerError, match="this memory connects anew by itself") as caught:
             act()
         assert caught.value.kind == "lost"
     with pytest.raises(MemoryServerError) as caught:
-        PgVectorMemory(own_server.url, Exact())
+        PgVectorMemory(victim.url, Exact())
     assert caught.value.kind == "unreachable"
-    own_server.start()
+    victim.start()
     assert found(memory.search("query")) == [1] and memory.receipts == {}
     assert memory.add("0.6", "text") > 1  # a crash may leave a gap in the ids; none is given twice
     memory.close()

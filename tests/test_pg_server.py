@@ -56,6 +56,7 @@ def test_it_keeps_its_data_through_crashes_and_in_its_folder_through_the_end(fol
     server = PostgresServer(place)
     with server:
         url, pid = server.url, server.pid
+        assert server.start() is server and server.pid == pid
         assert query(url, "SHOW data_checksums") == [("on",)] and query(url, "SHOW fsync") == [("on",)]
         query(url, "CREATE TABLE t AS SELECT 1 AS a")
         server.crash()
@@ -77,6 +78,9 @@ def test_it_keeps_its_data_through_crashes_and_in_its_folder_through_the_end(fol
         assert Address(again.url).secret and Address(again.url).secret not in repr(again)
         with pytest.raises(psycopg.OperationalError, match="password"):
             psycopg.connect(again.url.replace(Address(again.url).secret, "wrong"))
+        url = again.url
+        again.crash()
+        assert again.start().url == url and query(url, "SELECT a FROM t") == [(1,)]
 
 
 def test_a_server_whose_starter_is_killed_is_stopped_and_leaves_nothing(tmp_path):
