@@ -32,6 +32,7 @@ def test_eight_agents_for_a_long_time(kind, tmp_path):
     assert result.lost == 0 and result.differing == [] and result.episodes == 320 and result.lessons == SHARED + 320
 
 
+@pytest.mark.slow
 def test_two_agents_on_a_file_lose_nothing_either(tmp_path):
     result = trial("file", tmp_path / "m.jsonl", agents=2, rounds=2)
     assert result.lost == 0 and result.differing == [] and (result.lessons, result.episodes) == (SHARED + 4, 4)

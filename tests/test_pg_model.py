@@ -26,7 +26,7 @@ class ServerAgainstModel(MemoryAgainstModel):
             connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(self.folder.name)))
 
 
-@pytest.mark.parametrize("examples", [8, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("examples", [5, pytest.param(100, marks=pytest.mark.slow)])
 def test_the_memory_on_a_server_and_a_dictionary_agree_whatever_is_done(examples):
     run_state_machine_as_test(ServerAgainstModel, settings=settings(
         max_examples=examples, stateful_step_count=30, deadline=None, derandomize=True, print_blob=True,
