@@ -75,6 +75,14 @@ def build_parser() -> argparse.ArgumentParser:
                         help="how many copies of the model answer side by side, one core each; the answers stay the "
                              "same (default: COURSE_SERVERS, else one a core, at most 4)")
     output_option(option)
+    option = add("export", transfer, "Copy a memory from a server to a new file.", "course export lessons.jsonl", None)
+    option.add_argument("source", nargs="?", default="", help="address of the server (default: that of DATABASE_URL)")
+    option.add_argument("target", help="path of the new file")
+    name_option(option)
+    option = add("import", transfer, "Copy a memory from a file to a server.", "course import lessons.jsonl", None)
+    option.add_argument("source", help="path of the file")
+    option.add_argument("target", nargs="?", default="", help="address of the server (default: that of DATABASE_URL)")
+    name_option(option)
     add("readme", readme, "Write the table of notebooks in README.md from the notebooks.", "course readme", None)
     return parser
 
@@ -106,6 +114,11 @@ def output_option(command: argparse.ArgumentParser) -> None:
     """Where executed notebooks go."""
     command.add_argument("--output", type=Path, default=ROOT / "build", metavar="FOLDER",
                          help="where executed notebooks and pages go (default: build)")
+
+
+def name_option(command: argparse.ArgumentParser) -> None:
+    """Which of the memories on the server."""
+    command.add_argument("--name", default="lessons", help="name of the memory on the server (default: %(default)s)")
 
 
 def doctor(arguments: argparse.Namespace) -> int:
@@ -152,6 +165,17 @@ def model(arguments: argparse.Namespace) -> int:
     if not path.is_file():
         print("not there yet: run `course model fetch`", file=sys.stderr)
     return int(not path.is_file())
+
+
+def transfer(arguments: argparse.Namespace) -> int:
+    """`course export` and `course import`: says how much was carried."""
+    try:
+        from helpers.transfer import carry  # brings the client of the server, which not everybody has installed
+    except ImportError as error:
+        raise RunError(f'expected the packages of the memory on a server, got {error}; run pip install -e ".[postgres]"'
+                       ) from error
+    print(carry(arguments.source, arguments.target, name=arguments.name))
+    return 0
 
 
 def readme(arguments: argparse.Namespace) -> int:

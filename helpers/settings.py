@@ -21,7 +21,8 @@ DEFAULT_BASE_URL = "https://openrouter.ai/api/v1"
 SOURCES = ("auto", "replay", "local", "live", "record")
 YES, NO = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
 VARIABLES = ("BATCH_MODE", "OPENROUTER_API_KEY", "OPENROUTER_BASE_URL", "OPENAI_MODEL_FAST", "OPENAI_MODEL_BIG",
-             "COURSE_SOURCE", "COURSE_BUDGET_USD", "COURSE_PRICE_USD", "COURSE_MODEL_PATH", "COURSE_SERVERS")
+             "COURSE_SOURCE", "COURSE_BUDGET_USD", "COURSE_PRICE_USD", "COURSE_MODEL_PATH", "COURSE_SERVERS",
+             "DATABASE_URL", "DASK_SCHEDULER_ADDRESS")
 
 
 class SettingsError(ValueError):
@@ -31,7 +32,9 @@ class SettingsError(ValueError):
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """What the reader set. `budget_usd` None is no cap; `price_usd` is US dollars a million tokens; `servers` is how
-    many copies of the local model may answer side by side, None as many as the machine is good for.
+    many copies of the local model may answer side by side, None as many as the machine is good for. `database_url`
+    and `scheduler` are addresses of a PostgreSQL server and of a Dask scheduler, "" for none of one's own; both may
+    hold a password and are not shown.
 
     >>> Settings(api_key="sk-secret").live, "sk-secret" in repr(Settings(api_key="sk-secret"))
     (True, False)
@@ -47,6 +50,8 @@ class Settings:
     price_usd: float = 5.0
     model_path: Path | None = None
     servers: int | None = None
+    database_url: str = field(default="", repr=False)
+    scheduler: str = field(default="", repr=False)
 
     @property
     def live(self) -> bool:
@@ -94,6 +99,8 @@ def load_settings() -> Settings:
         price_usd=_dollars("COURSE_PRICE_USD", given.get("COURSE_PRICE_USD"), default.price_usd),
         model_path=Path(given["COURSE_MODEL_PATH"]).expanduser() if "COURSE_MODEL_PATH" in given else None,
         servers=_count("COURSE_SERVERS", given.get("COURSE_SERVERS")),
+        database_url=given.get("DATABASE_URL", ""),
+        scheduler=given.get("DASK_SCHEDULER_ADDRESS", ""),
     )
 
 

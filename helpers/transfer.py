@@ -3,7 +3,6 @@
 Left out: carrying into a memory that holds something already, and changing the embedder on the way (`reembed`).
 """
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from helpers.embeddings import BagOfWords, MiniLM
 from helpers.memory_content import TransferError, from_file, to_file
 from helpers.pg_content import from_server, to_server
 from helpers.pg_errors import MemoryServerError
+from helpers.settings import load_settings
 from helpers.unit_vectors import Embedder
 
 __all__ = ["Transfer", "TransferError", "carry", "is_address"]
@@ -32,16 +32,17 @@ def carry(source: str | Path, target: str | Path, *, name: str = "lessons",
           embedder: Embedder | None = None) -> Transfer:
     """Carry the memory at `source` to `target`, each a file or the address of a server, where `name` is its name.
 
-    An empty text stands for the address in DATABASE_URL, so that no password has to be typed. The target must not
-    exist yet, or hold nothing. `embedder` is needed by a target on a server; without one, the course's own are tried
-    by the fingerprint of the source. Vectors that are known already are not embedded again.
+    An empty text stands for the address in DATABASE_URL (also in `.env`), so that no password has to be typed. The
+    target must not exist yet, or hold nothing. `embedder` is needed by a target on a server; without one, the course's
+    own are tried by the fingerprint of the source. Vectors that are known already are not embedded again.
 
     Raises:
         TransferError: the source is no memory or a damaged one, the target holds something, no server answers.
     """
-    source, target = (place or os.environ.get("DATABASE_URL", "").strip() for place in (source, target))
+    source, target = (place or load_settings().database_url for place in (source, target))
     if not source or not target:
-        raise TransferError("expected a file or the address of a server, got neither and no DATABASE_URL; give one")
+        raise TransferError("expected a file or the address of a server, got neither, and no DATABASE_URL is set; give "
+                            "one, or set DATABASE_URL, also in .env, to the address of a server")
     try:
         content = from_server(str(source), name) if is_address(source) else from_file(Path(source))
         if is_address(target):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from test_execute import write
 
+import helpers.transfer
 from helpers import cli, recording
 from helpers.cli import build_parser, main
 from helpers.curriculum import TABLE_BEGINS, TABLE_ENDS
@@ -24,7 +25,7 @@ def subcommands() -> dict[str, argparse.ArgumentParser]:
 
 
 def test_the_commands_of_the_course_are_there():
-    assert set(subcommands()) == {"doctor", "run", "verify", "start", "model", "record", "readme"}
+    assert set(subcommands()) == {"doctor", "run", "verify", "start", "model", "record", "readme", "export", "import"}
 
 
 @pytest.mark.parametrize("name", subcommands())
@@ -142,6 +143,25 @@ def test_model_prints_its_path_and_fails_when_it_is_not_there(tmp_path, monkeypa
     assert main(["model", "path"]) == main(["model", "fetch"]) == 0
 
 
+def test_a_memory_is_exported_and_imported_and_no_password_is_shown(tmp_path, monkeypatch, capsys):
+    seen = []
+    monkeypatch.setattr(helpers.transfer, "carry", lambda *places, name: seen.append((*places, name)) or "2 lessons")
+    address = "postgresql://ann:secret@127.0.0.1:1/course"
+    for arguments in (["export", "m.jsonl"], ["export", address, "m.jsonl", "--name", "n"], ["import", "m.jsonl"],
+                      ["import", "m.jsonl", address]):
+        assert main(arguments) == 0
+    assert seen == [("", "m.jsonl", "lessons"), (address, "m.jsonl", "n"), ("m.jsonl", "", "lessons"),
+                    ("m.jsonl", address, "lessons")]
+    monkeypatch.undo()
+    assert main(["export", address, str(tmp_path / "m.jsonl")]) == main(["import", str(tmp_path / "none")]) == 1
+    told = capsys.readouterr()
+    assert told.out == "2 lessons\n" * 4 and "secret" not in told.err
+    assert [line[:15] for line in told.err.splitlines()] == ["course: postgre", "course: expecte"]
+    monkeypatch.setitem(sys.modules, "helpers.transfer", None)
+    assert main(["export", "m.jsonl"]) == 1
+    assert 'run pip install -e ".[postgres]"' in capsys.readouterr().err
+
+
 def test_readme_is_written_where_its_markers_are(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(cli, "ROOT", tmp_path)
     monkeypatch.setattr(cli, "load_chapters", list)
@@ -155,7 +175,7 @@ def test_readme_is_written_where_its_markers_are(tmp_path, monkeypatch, capsys):
 
 
 def test_the_installed_command_runs_and_brings_nothing_heavy():
-    heavy = ["papermill", "nbformat", "openai", "matplotlib"]
+    heavy = ["papermill", "nbformat", "openai", "matplotlib", "psycopg"]
     code = f"import sys, helpers.cli; print([name for name in {heavy} if name in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
     command = Path(sys.executable).with_name("course")

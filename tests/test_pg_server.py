@@ -128,11 +128,16 @@ def test_without_the_package_the_way_out_is_named(folder, monkeypatch):
     assert list(folder.glob("pg-*")) == []
 
 
-def test_database_url_comes_first_and_starts_nothing(monkeypatch):
+def test_database_url_comes_first_and_starts_nothing(monkeypatch, tmp_path):
     monkeypatch.setattr(PostgresServer, "start", lambda self: pytest.fail("a server was started"))
     monkeypatch.setenv("DATABASE_URL", " postgresql://ann@db.example/course ")
     with database() as url:
         assert url == "postgresql://ann@db.example/course"
+    monkeypatch.delenv("DATABASE_URL")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".env").write_text("DATABASE_URL=postgresql://ben@db.example/course\n", encoding="utf-8")
+    with database() as url:
+        assert url == "postgresql://ben@db.example/course"
 
 
 def test_without_database_url_a_server_lasts_as_long_as_it_is_needed(monkeypatch):

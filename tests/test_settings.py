@@ -25,17 +25,20 @@ def test_nothing_set_is_batch_replay_without_key_and_with_the_parent_courses_mod
     settings = load_settings()
     assert settings == Settings(batch=True, source="auto", api_key=None, base_url="https://openrouter.ai/api/v1",
                                 model_fast="meta-llama/llama-3.3-70b-instruct", model_big="openai/gpt-5-nano",
-                                budget_usd=None, price_usd=5.0, model_path=None, servers=None)
+                                budget_usd=None, price_usd=5.0, model_path=None, servers=None,
+                                database_url="", scheduler="")
     assert not settings.live
 
 
 def test_every_variable_is_read():
     env_file("BATCH_MODE=no\nOPENROUTER_API_KEY=sk-one\nOPENROUTER_BASE_URL=http://127.0.0.1:9/v1/\n"
              "OPENAI_MODEL_FAST=f\nOPENAI_MODEL_BIG=b\nCOURSE_SOURCE=Live\nCOURSE_BUDGET_USD=0.5\n"
-             "COURSE_PRICE_USD=2\nCOURSE_MODEL_PATH=~/m.gguf\nCOURSE_SERVERS=3\n")
+             "COURSE_PRICE_USD=2\nCOURSE_MODEL_PATH=~/m.gguf\nCOURSE_SERVERS=3\nDATABASE_URL=postgresql://h/d\n"
+             "DASK_SCHEDULER_ADDRESS=tcp://h:8786\n")
     assert load_settings() == Settings(
         batch=False, api_key="sk-one", base_url="http://127.0.0.1:9/v1", model_fast="f", model_big="b", source="live",
-        budget_usd=0.5, price_usd=2.0, model_path=Path.home() / "m.gguf", servers=3)
+        budget_usd=0.5, price_usd=2.0, model_path=Path.home() / "m.gguf", servers=3, database_url="postgresql://h/d",
+        scheduler="tcp://h:8786")
 
 
 def test_env_file_is_found_upward_and_never_written_to_the_environment(tmp_path, monkeypatch):
@@ -135,8 +138,8 @@ def test_a_budget_of_nothing_is_a_budget(monkeypatch):
     assert load_settings().budget_usd == 0.0
 
 
-def test_the_key_is_in_no_repr():
-    settings = Settings(api_key="sk-secret")
+def test_no_secret_is_in_a_repr():
+    settings = Settings(api_key="sk-secret", database_url="postgresql://ann:sk-secret@h", scheduler="tls://sk-secret@h")
     assert "sk-secret" not in f"{settings!r}{settings}" and settings.live
 
 
@@ -159,4 +162,6 @@ def test_the_example_names_every_variable_and_changes_nothing_but_the_budget(tmp
                           if line.removeprefix("#").startswith(VARIABLES))
     env_file(uncommented)
     assert load_settings() == Settings(batch=False, base_url="http://127.0.0.1:11434/v1", budget_usd=1.0,
-                                       model_path=Path.home() / "models" / "another-model.gguf", servers=2)
+                                       model_path=Path.home() / "models" / "another-model.gguf", servers=2,
+                                       database_url="postgresql://USER:PASSWORD@HOST:5432/DATABASE",
+                                       scheduler="tcp://HOST:8786")

@@ -141,7 +141,7 @@ def test_what_cannot_be_carried_is_said_and_nothing_is_written(path, tmp_path, m
     with pytest.raises(TransferError, match=r"other\.jsonl: expected no file, got one"):
         carry(url, other, name=name)
     assert other.read_bytes() == b"mine"
-    with pytest.raises(TransferError, match="no DATABASE_URL"):
+    with pytest.raises(TransferError, match="no DATABASE_URL is set; give one, or set"):
         carry(path, "")
     with pytest.raises(TransferError, match="Connection refused"):
         carry("postgresql://ann:secret@127.0.0.1:1/x", tmp_path / "new.jsonl")
