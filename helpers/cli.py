@@ -13,6 +13,7 @@ from pathlib import Path
 from helpers.curriculum import ROOT, CurriculumError, find_notebooks, load_chapters, with_table
 from helpers.doctor import as_text, examine
 from helpers.execute import DEFAULT_PROCESSES
+from helpers.exercise_source import EXERCISES, write_exercises
 from helpers.local_model import LocalModelError, fetch_model, model_path
 from helpers.runs import RunError, parse_value, run_notebooks, verify_notebooks
 from helpers.settings import SettingsError
@@ -83,6 +84,8 @@ def build_parser() -> argparse.ArgumentParser:
     option.add_argument("source", help="path of the file")
     option.add_argument("target", nargs="?", default="", help="address of the server (default: that of DATABASE_URL)")
     name_option(option)
+    add("exercises", exercises, "Write the notebook of exercises from the one with the solutions.", "course exercises",
+        None)
     add("readme", readme, "Write the table of notebooks in README.md from the notebooks.", "course readme", None)
     return parser
 
@@ -175,6 +178,13 @@ def transfer(arguments: argparse.Namespace) -> int:
         raise RunError(f'expected the packages of the memory on a server, got {error}; run pip install -e ".[postgres]"'
                        ) from error
     print(carry(arguments.source, arguments.target, name=arguments.name))
+    return 0
+
+
+def exercises(arguments: argparse.Namespace) -> int:
+    """`course exercises`: the solutions are taken out of notebooks/solutions/, what is left is notebook 09."""
+    changed = write_exercises()
+    print(f"{EXERCISES.name}: {'written' if changed else 'unchanged'}")
     return 0
 
 
