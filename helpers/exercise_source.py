@@ -16,7 +16,7 @@ from helpers.curriculum import NOTEBOOKS, CurriculumError
 EXERCISES = NOTEBOOKS / "09_exercises.ipynb"
 SOLUTIONS = NOTEBOOKS / "solutions" / EXERCISES.name
 LINES = 10  # of an answer cell as a reader gets it
-MARKER = re.compile(r"(?P<indent>[ ]*)(?:#|<!--)[ ]*(?P<edge>BEGIN|END)[ ]SOLUTION[ ]?(?P<name>\w*)\s*(?:-->)?\s*")
+MARKER = re.compile(r"(?P<indent>[ ]*)(?:#|<!--)[ ]*(?P<edge>BEGIN|END)[ ]SOLUTION(?:[ ]+(?P<name>\w+))?\s*(?:-->)?\s*")
 
 
 def stub(source: str, *, what: str = "the cell") -> str:
