@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from helpers.pg_content import to_server
 from helpers.pg_memory import PgVectorMemory
 from helpers.unit_vectors import unit_rows
 
+FORCED = "-c enable_seqscan=off -c enable_sort=off"  # settings with which the index is used, also where it is slower
 NOISE = 0.6  # length of what is added to a unit vector: the result has cosine 0.86 with it on average
 
 
@@ -78,7 +80,7 @@ def index_trial(size: int, url: str, folder: str | Path, *, rng: np.random.Gener
     path = Path(folder) / f"{name}.jsonl"
     load_s = _filled(lessons, embedder, path, url, name)
     texts = [f"query {i}" for i in range(queries)]
-    forced = f"{url}{'&' if '?' in url else '?'}options=-c%20enable_seqscan%3Doff"  # the index, also if slower
+    forced = f"{url}{'&' if '?' in url else '?'}options={quote(FORCED)}"
     with ExitStack() as stack:
         ways: dict[str | int, VectorMemory | PgVectorMemory] = {
             "file": VectorMemory(path, embedder), "exact": PgVectorMemory(url, embedder, name=name, exact_up_to=size)}

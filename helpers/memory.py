@@ -60,7 +60,7 @@ class VectorMemory(LessonStore):
 
         Whatever goes wrong, in the embedder, on the disk or by an interrupt, leaves file and memory as they were.
         """
-        fields = _texts(spec=spec, text=text, code=code, source=source, family=family)
+        fields = texts_of(spec=spec, text=text, code=code, source=source, family=family)
         if not text.strip():
             raise ValueError("text: expected a lesson, got nothing but blanks; there is nothing to remember")
         vectors = None if self._vectors.grows else self.embedder.embed([spec])  # may take long: before the lock
@@ -127,7 +127,7 @@ class VectorMemory(LessonStore):
         request = Request.of(k, threshold, **filters)
         if isinstance(queries, str):
             raise TypeError("queries: expected several texts, got one str; call search(query), or put it in a list")
-        queries = [_texts(query=query)["query"] for query in queries]
+        queries = [texts_of(query=query)["query"] for query in queries]
         with self._guard:
             self._refresh()
             if not self._ledger.live or not queries:
@@ -151,8 +151,8 @@ class VectorMemory(LessonStore):
         both, and "unobserved", move `uses` and `last_used`; "infrastructure" moves nothing but its own count. The same
         episode again is no news; with other content it is an EpisodeConflict. `problem` is what `audit` looks at.
         """
-        receipt = _receipt(ids, outcome, weights, _texts(problem=problem)["problem"])
-        episode = _texts(episode_id=episode_id)["episode_id"]
+        receipt = receipt_told(ids, outcome, weights, texts_of(problem=problem)["problem"])
+        episode = texts_of(episode_id=episode_id)["episode_id"]
         if not episode:
             raise ValueError("episode_id: expected a name, got an empty one; without it a repetition goes unnoticed")
         with self._writing():
@@ -225,8 +225,12 @@ class VectorMemory(LessonStore):
         return UnknownLesson(f"lesson {lesson_id!r}: expected the id of a lesson that is here, but {state}")
 
 
-def _texts(**values: Any) -> dict[str, str]:
-    """The values as str; TypeError or ValueError naming the one that is none, or that UTF-8 cannot hold."""
+def texts_of(**values: Any) -> dict[str, str]:
+    """The values as str; TypeError or ValueError naming the one that is none, or that UTF-8 cannot hold.
+
+    >>> texts_of(spec="a", text="b")
+    {'spec': 'a', 'text': 'b'}
+    """
     for name, value in values.items():
         if not isinstance(value, str):
             raise TypeError(f"{name}: expected a str, got {type(value).__name__}; convert it first")
@@ -238,7 +242,12 @@ def _texts(**values: Any) -> dict[str, str]:
     return {name: str(value) for name, value in values.items()}
 
 
-def _receipt(ids: Iterable[int], outcome: str, weights: Iterable[float] | None, problem: str) -> Receipt:
+def receipt_told(ids: Iterable[int], outcome: str, weights: Iterable[float] | None, problem: str) -> Receipt:
+    """What `record` was told, or a TypeError or ValueError that names what is wrong.
+
+    >>> receipt_told([3, 1], "success", None, "").weights
+    {3: 1.0, 1: 1.0}
+    """
     ids = [whole("ids", lesson_id, 0) for lesson_id in ids]
     if len(set(ids)) < len(ids):
         raise ValueError(f"ids: expected each lesson once, got {ids}")

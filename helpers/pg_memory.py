@@ -18,7 +18,7 @@ import psycopg
 from helpers import pg_schema
 from helpers.eviction import check_policy
 from helpers.lessons import Receipt
-from helpers.memory import EpisodeConflict, UnknownLesson, _receipt, _texts
+from helpers.memory import EpisodeConflict, UnknownLesson, receipt_told, texts_of
 from helpers.memory_store import EmbedderMismatch
 from helpers.pg_errors import MemoryServerError
 from helpers.pg_reading import PgReading, as_id
@@ -55,7 +55,7 @@ class PgVectorMemory(PgReading):
 
     def add(self, spec: str, text: str, *, code: str = "", source: str = "", family: str = "") -> int:
         """Store a lesson and return its id; `spec` is what is embedded, an empty `text` is refused."""
-        fields = _texts(spec=spec, text=text, code=code, source=source, family=family)
+        fields = texts_of(spec=spec, text=text, code=code, source=source, family=family)
         if not text.strip():
             raise ValueError("text: expected a lesson, got nothing but blanks; there is nothing to remember")
         names = [f"the lesson of {spec[:40]!r}"]
@@ -108,8 +108,8 @@ class PgVectorMemory(PgReading):
         As `VectorMemory.record`. The server adds to the counters, and locks their rows in the order of ids, so that
         agents recording at once wait for each other and lose nothing.
         """
-        receipt = _receipt(ids, outcome, weights, _texts(problem=problem)["problem"])
-        episode = _episode(_texts(episode_id=episode_id)["episode_id"])
+        receipt = receipt_told(ids, outcome, weights, texts_of(problem=problem)["problem"])
+        episode = _episode(texts_of(episode_id=episode_id)["episode_id"])
         request, time = uuid4(), self._now()
 
         def work(cursor: psycopg.Cursor) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 import psycopg
 
 from helpers.lessons import OUTCOMES, Lesson, Receipt
-from helpers.memory import UnknownLesson, _texts
+from helpers.memory import UnknownLesson, texts_of
 from helpers.pg_rows import LESSON, RECEIPT, array_of, given, lesson_of, receipt_of
 from helpers.pg_schema import ABOUT, About
 from helpers.pg_search import Search, Stale
@@ -64,7 +64,7 @@ class PgReading(PgLessonStore):
         request = Request.of(k, threshold, **filters)
         if isinstance(queries, str):
             raise TypeError("queries: expected several texts, got one str; call search(query), or put it in a list")
-        queries = [_texts(query=query)["query"] for query in queries]
+        queries = [texts_of(query=query)["query"] for query in queries]
         names = [f"query {query[:40]!r}" for query in queries]
         vectors = None if self._vectors.grows or not queries else self._vectors.embed(queries, names)
 

@@ -39,7 +39,7 @@ SETTINGS = {
 
 @contextmanager
 def database(folder: str | Path | None = None) -> Iterator[str]:
-    """The address of a server: DATABASE_URL when it is set, also in `.env`; else a `PostgresServer` that lasts as long."""
+    """The address of a server: DATABASE_URL when set, also in `.env`; else of a `PostgresServer` that lasts as long."""
     if url := load_settings().database_url:
         yield url
         return

@@ -1,5 +1,6 @@
 """What a memory promises, asked of both: of the one in a file and of the one on a server, in the same words."""
 
+import itertools
 import math
 import threading
 from datetime import datetime, timedelta, timezone
@@ -190,6 +191,7 @@ def test_with_rng_a_lesson_beyond_the_top_k_gets_its_trial(store):
     memory.add("0.1", "new, and last")
     assert {tuple(found(memory.search("query", 2, rng=rng))) for _ in range(9)} == {(6, 1)}  # 6 has its trial already
     assert found(memory.search("query", 1, exclude="", rng=rng)) == []  # filters hold here too
+    assert found(memory.search("query", 9, rng=rng)) == [6, 1, 2, 3, 4, 5, 7]
 
 
 def test_exploration_keeps_threshold_family_and_cap(store):
@@ -242,9 +244,9 @@ def test_what_is_no_lesson_is_refused(store):
     for arguments, error, message in NO_LESSONS:
         with pytest.raises(error, match=message):
             memory.add(*arguments)
-    for field in ("code", "source", "family"):
+    for field, value in itertools.product(("code", "source", "family"), (math.nan, np.float32(1), None, 7, ["x"])):
         with pytest.raises(TypeError, match=f"{field}: expected a str"):
-            memory.add("0.5", "text", **{field: math.nan})
+            memory.add("0.5", "text", **{field: value})
     assert memory.embedder.calls == [] and len(memory) == 0
 
 

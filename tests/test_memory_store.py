@@ -10,7 +10,6 @@ import pytest
 from memory_fakes import Clock, Exact, Growing, Hashed, digest, filled, found, state
 
 from helpers import durable, lesson_vectors, memory_store
-from helpers.embeddings import BagOfWords
 from helpers.lessons import Ledger, check_event, compacted
 from helpers.memory import DamageWarning, EmbedderMismatch, JournalError, NotAMemory, VectorMemory
 from helpers.memory_format import BadLine, encode
@@ -76,25 +75,15 @@ def test_a_write_interrupted_after_it_reached_the_disk_is_found_again(path, monk
     assert memory.add("0.7", "next") == 3
 
 
-def test_a_second_handle_sees_all_the_first_does(path):
-    one, other = VectorMemory(path, Exact()), VectorMemory(path, Exact())
-    one.add("0.9", "first")
-    assert found(other.search("query")) == [1] and other.add("0.8", "second") == 2
-    assert found(one.search("query")) == [1, 2]
-    one.record("e", [2], "success")
-    other.record("f", [2], "failure")
-    assert one.get(2) == other.get(2) and (one.get(2).hits_plus, one.get(2).hits_minus) == (1, 1)
+def test_a_second_handle_embeds_nothing_again_after_a_compaction_by_the_first(path):
+    one, other = filled(path, "0.9", "0.8"), VectorMemory(path, Exact())
     one.delete(1)
-    one.compact()
     assert found(other.search("query")) == [2]
-    other.forget("lru", 1)
-    assert found(one.search("query", 3, None)) == [] and one.archived == other.archived
-    assert len(one) == len(other) == 0 and state(one) == state(other)
     calls = len(other.embedder.calls)
     one.compact()
     other.add("0.1", "after")
-    other.search("query")
-    assert len(other.embedder.calls) == calls + 2  # what it had embedded is not embedded again
+    assert found(other.search("query")) == [2, 3]
+    assert len(other.embedder.calls) == calls + 2
 
 
 def test_twenty_threads_on_one_handle_and_on_their_own(path):
@@ -119,41 +108,6 @@ def test_twenty_threads_on_one_handle_and_on_their_own(path):
     assert [lesson.id for lesson in lessons] == list(range(1, 401))
     assert {lesson.text for lesson in lessons} == {f"{n} {step}" for n in range(20) for step in range(20)}
     assert {lesson.uses for lesson in lessons} == {1}
-
-
-def test_another_embedder_of_the_same_dimension_is_one_clear_error(path):
-    filled(path, "one", "two", embedder=Hashed(8, "Old"))
-    before = digest(path)
-    with pytest.raises(EmbedderMismatch, match=r"made with, Old\(d=8\), got New\(d=8\).*VectorMemory\.reembed\(path"):
-        VectorMemory(path, Hashed(8, "New"))
-    assert digest(path) == before and len(VectorMemory(path, Hashed(8, "Old"))) == 2
-
-
-def test_reembed_changes_the_embedder_and_nothing_else(path):
-    old = filled(path, "one word", "two words", "three", embedder=Hashed(8))
-    old.record("e", [1, 3], "success", problem="p")
-    old.delete(2)
-    old.forget("fifo", 1)
-    held = state(old)
-    new = VectorMemory.reembed(path, BagOfWords(), policy="lru", capacity=9)
-    assert state(new) == state(VectorMemory(path, BagOfWords())) == held
-    assert found(new.search("three")) == [3] and new.add("four", "x") == 4
-    with pytest.raises(EmbedderMismatch):
-        old.search("one word")  # a handle that was open notices
-    with pytest.raises(EmbedderMismatch):
-        old.add("one word", "x")
-    with pytest.raises(FileNotFoundError, match="expected a memory, got no file"):
-        VectorMemory.reembed(path.parent / "none.jsonl", BagOfWords())
-
-
-def test_reembed_with_a_failing_embedder_leaves_the_file(path):
-    filled(path, "0.9", "0.8", embedder=Hashed(8))
-    before = digest(path)
-    failing = Exact()
-    failing.fail = KeyboardInterrupt()
-    with pytest.raises(KeyboardInterrupt):
-        VectorMemory.reembed(path, failing)
-    assert digest(path) == before and len(VectorMemory(path, Hashed(8))) == 2
 
 
 def test_an_add_writes_one_line_and_the_cache_only_at_powers_of_two(path, monkeypatch):
@@ -353,17 +307,6 @@ def test_compaction_keeps_everything_but_deleted_lessons_and_shrinks_the_file(pa
     events = [{"event": "compacted", "next_id": 3, "time": ""},
               {"event": "delete", "id": 2, "time": "", "archived": [1]}]
     assert list(compacted(events, {1})) == [{"event": "archive", "policy": "", "archived": [1], "time": ""}]
-
-
-def test_the_clock_is_utc_or_refused(path):
-    from datetime import datetime, timedelta, timezone
-    memory = VectorMemory(path, Exact(), clock=lambda: datetime(2025, 7, 1, 1, 30, tzinfo=timezone(timedelta(hours=2))))
-    memory.add("0.5", "text")
-    assert memory.get(1).created == "2025-06-30T23:30:00.000Z"
-    naive = VectorMemory(path, Exact(), clock=lambda: datetime(2025, 7, 1))
-    with pytest.raises(ValueError, match="clock: expected a time with its zone"):
-        naive.add("0.5", "text")
-    assert len(naive) == 1 and naive.add.__self__ is naive
 
 
 def test_a_record_that_is_being_written_while_the_file_is_opened_is_no_damage(path, monkeypatch):
