@@ -84,6 +84,8 @@ def build_parser() -> argparse.ArgumentParser:
     option.add_argument("source", help="path of the file")
     option.add_argument("target", nargs="?", default="", help="address of the server (default: that of DATABASE_URL)")
     name_option(option)
+    grading_options(add("check", grade, "Grade notebooks of exercises, or a folder of them.",
+                        "course check work/09_exercises.ipynb", None))
     add("exercises", exercises, "Write the notebook of exercises from the one with the solutions.", "course exercises",
         None)
     add("readme", readme, "Write the table of notebooks in README.md from the notebooks.", "course readme", None)
@@ -179,6 +181,33 @@ def transfer(arguments: argparse.Namespace) -> int:
                        ) from error
     print(carry(arguments.source, arguments.target, name=arguments.name))
     return 0
+
+
+def grading_options(command: argparse.ArgumentParser) -> None:
+    """The options of `course check`."""
+    command.add_argument("submissions", nargs="+", type=Path, metavar="FILE|FOLDER",
+                         help="a notebook with answers, or a folder in which every notebook is one")
+    processes_option(command)
+    command.add_argument("--csv", type=Path, metavar="FILE", help="write the table to a CSV file, too")
+    command.add_argument("--time", type=at_least_one, default=60, metavar="SECONDS",
+                         help="limit for one exercise; ten times that for a submission (default: %(default)s)")
+    command.add_argument("--memory", type=at_least_one, default=2048, metavar="MB",
+                         help="limit of memory for one submission (default: %(default)s)")
+
+
+def grade(arguments: argparse.Namespace) -> int:
+    """`course check`: 1 when something could not be graded; wrong answers are no failure of the command."""
+    from helpers.grading import Limits, grade_all  # brings Jupyter's client, which no other command needs
+    from helpers.grading_table import as_csv, as_table, progress_line
+    if arguments.csv:
+        arguments.csv.touch()  # a file that cannot be written is an error now, not after an hour
+    limits = Limits(seconds=arguments.time, memory_mb=arguments.memory)
+    template, grades = grade_all(arguments.submissions, processes=arguments.processes, limits=limits,
+                                 done=lambda grade: print(progress_line(grade), file=sys.stderr, flush=True))
+    print(as_table(grades, template))
+    if arguments.csv:
+        arguments.csv.write_text(as_csv(grades, template), encoding="utf-8", newline="")
+    return int(any(grade.problem for grade in grades))
 
 
 def exercises(arguments: argparse.Namespace) -> int:

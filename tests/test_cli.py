@@ -25,8 +25,8 @@ def subcommands() -> dict[str, argparse.ArgumentParser]:
 
 
 def test_the_commands_of_the_course_are_there():
-    assert set(subcommands()) == {"doctor", "run", "verify", "start", "model", "record", "exercises", "readme",
-                                  "export", "import"}
+    assert set(subcommands()) == {"doctor", "run", "verify", "start", "model", "record", "check", "exercises",
+                                  "readme", "export", "import"}
 
 
 @pytest.mark.parametrize("name", subcommands())

@@ -1,0 +1,257 @@
+"""Find submissions and read the answers in them; what cannot be read becomes a reason, never an error.
+
+Only the text of answer cells is taken from a submission. Outputs stored in it, and every other cell, are left out; a
+code cell that is not as we wrote it is mentioned in a note.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from helpers.curriculum import CurriculumError
+from helpers.exercises import MIME
+from helpers.plain_data import one_line
+
+MAX_FILE = 20_000_000  # bytes of a notebook; its outputs count
+MAX_ANSWER = 100_000  # characters of one answer
+ANSWER = re.compile(r"answer-(\d\d)")
+CHECK = re.compile(r"check-(\d\d)")
+# What an answer needs for forging and not for solving; seeing one of these costs nothing but a note.
+SUSPICIOUS = {
+    "helpers.exercises": r"helpers\.exercises|from helpers import [^\n]*\bexercises\b",
+    "the seal of verdicts": rf"exercise_seal|begin_sealing|grading_guard|{re.escape(MIME)}",
+    "frames of its callers": r"\b_getframe\b|\bf_locals\b|\bf_back\b|inspect\.(?:stack|currentframe)",
+    "the memory of the process": r"\bgc\.get_|\bctypes\b|__closure__|cell_contents",
+    "COURSE_ variables": r"COURSE_[A-Z]",
+}
+
+
+LINK = "a symbolic link, which is not followed; hand in the file itself"
+
+
+class NotGradable(CurriculumError):
+    """A submission that has no answers to grade; the message says why."""
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One exercise of our notebook: its cells in order (`code`, None where the answer goes), its stub, its points."""
+
+    number: int
+    code: tuple[str | None, ...]
+    stub: str
+    names: frozenset[str]
+    of: int
+
+
+@dataclass(frozen=True)
+class Template:
+    """Our notebook: the set-up cell, the exercises, and the text of every code cell that is no answer."""
+
+    setup: str
+    exercises: tuple[Exercise, ...]
+    ours: dict[str, str]
+
+    @property
+    def of(self) -> int:
+        """All points there are."""
+        return sum(exercise.of for exercise in self.exercises)
+
+
+@dataclass(frozen=True)
+class Submission:
+    """The answers by number of the exercise, without those that are missing or empty, and notes for the teacher."""
+
+    answers: dict[int, str]
+    notes: tuple[str, ...]
+
+
+def read_template(path: Path) -> Template:
+    """Our own notebook of exercises, executed: the points of each exercise stand in the output of its check.
+
+    Raises:
+        NotGradable: a check shows no verdict; the notebook has not been executed.
+    """
+    cells = [cell for cell in read_cells(path) if cell["cell_type"] == "code"]
+    setup, *cells = cells
+    exercises, code, stub, ours = [], [], "", {setup["id"]: _text(setup)}
+    for cell in cells:
+        if _tagged(cell, ANSWER):
+            code, stub = [*code, None], _text(cell)
+            continue
+        code, ours[cell["id"]] = [*code, _text(cell)], _text(cell)
+        if number := _tagged(cell, CHECK):
+            of = [output["data"][MIME]["of"] for output in cell["outputs"] if MIME in output.get("data", {})]
+            if not of:
+                raise NotGradable(f"{path.name}: check-{number:02d} shows no verdict; store the outputs with "
+                                  "`course run 09 --update`")
+            exercises.append(Exercise(number, tuple(code), stub, _rebound(stub), of[-1]))
+            code = []
+    return Template(_text(setup), tuple(exercises), ours)
+
+
+def read_submission(path: Path, template: Template) -> Submission:
+    """The answers in the notebook at `path`: cells found by tag, else by id, else by the name they define.
+
+    Raises:
+        NotGradable: no notebook, too large, damaged, or none of the answer cells in it.
+    """
+    cells = [cell for cell in read_cells(path) if cell["cell_type"] == "code"]
+    found = {exercise.number: _answer_cells(cells, exercise) for exercise in template.exercises}
+    if not any(found.values()):
+        raise NotGradable("none of the answer cells is in it: is it the notebook of exercises?")
+    notes = _differences(cells, [cell for group in found.values() for cell in group], template)
+    answers: dict[int, str] = {}
+    for exercise in template.exercises:
+        texts = [_text(cell) for cell in found[exercise.number]]
+        text = "\n".join(texts)
+        if not texts:
+            notes.append(f"{exercise.number}: no answer cell")
+        elif len(texts) > 1:
+            notes.append(f"{exercise.number}: {len(texts)} answer cells, run in order")
+        if len(text) > MAX_ANSWER:
+            notes.append(f"{exercise.number}: {len(text):,} characters, more than {MAX_ANSWER:,}; not run")
+        elif text.strip() and text.strip() != exercise.stub.strip():
+            answers[exercise.number] = text
+            notes += [f"{exercise.number}: touches {what}" for what in suspicions(text, exercise, template)]
+    return Submission(answers, tuple(notes))
+
+
+def suspicions(answer: str, exercise: Exercise, template: Template) -> list[str]:
+    """What in `answer` looks like an attempt at a verdict instead of a solution; a reason to read it, no proof."""
+    seen = [what for what, pattern in SUSPICIOUS.items()
+            if re.search(pattern, answer) and not re.search(pattern, exercise.stub)]
+    return seen + sorted(_rebound(answer) & _bound(template.setup))
+
+
+def read_cells(path: Path) -> list[dict]:
+    """The cells of the notebook at `path`, each with cell_type, source, metadata, outputs and id in place.
+
+    Raises:
+        NotGradable: what is wrong with the file.
+    """
+    if path.is_symlink():
+        raise NotGradable(LINK)
+    try:
+        if not path.is_file():
+            raise NotGradable("not a file" if path.exists() else "there is no such file")
+        if (size := path.stat().st_size) > MAX_FILE:
+            raise NotGradable(f"{size / 1e6:.0f} MB, larger than {MAX_FILE / 1e6:.0f} MB; clear its outputs")
+        notebook = json.loads(path.read_bytes().decode("utf-8-sig"))
+    except OSError as error:
+        raise NotGradable(f"cannot be read: {error.strerror or type(error).__name__}") from None
+    except UnicodeDecodeError:
+        raise NotGradable("not a notebook: its text is not UTF-8") from None
+    except (ValueError, RecursionError) as error:
+        told = one_line(str(error), 80) if isinstance(error, json.JSONDecodeError) else "it nests too deeply"
+        raise NotGradable(f"not a notebook: damaged JSON ({told})") from None
+    cells = notebook.get("cells") if isinstance(notebook, dict) else None
+    if not isinstance(cells, list):
+        raise NotGradable("not a notebook of format 4: it has no list of cells; save it again in JupyterLab")
+    return [_whole(cell) for cell in cells]
+
+
+def _whole(cell: object) -> dict:
+    """A cell with every field in its type; what is not a cell becomes an empty one."""
+    cell = cell if isinstance(cell, dict) else {}
+    metadata = cell.get("metadata") if isinstance(cell.get("metadata"), dict) else {}
+    tags = metadata.get("tags") if isinstance(metadata.get("tags"), list) else []
+    source = cell.get("source")
+    lines = source if isinstance(source, list) else [source]
+    text = "".join(line for line in lines if isinstance(line, str)).encode("utf-8", "replace").decode("utf-8")
+    outputs = [output for output in cell.get("outputs") or () if isinstance(output, dict)]
+    return {"cell_type": cell.get("cell_type"), "source": text.replace("\r\n", "\n"), "id": str(cell.get("id")),
+            "tags": [tag for tag in tags if isinstance(tag, str)], "outputs": outputs}
+
+
+def _text(cell: dict) -> str:
+    return cell["source"].rstrip()
+
+
+def _tagged(cell: dict, pattern: re.Pattern[str]) -> int:
+    numbers = [int(found[1]) for tag in cell["tags"] if (found := pattern.fullmatch(tag))]
+    return numbers[0] if numbers else 0
+
+
+def _answer_cells(cells: Sequence[dict], exercise: Exercise) -> list[dict]:
+    tagged = [cell for cell in cells if _tagged(cell, ANSWER) == exercise.number]
+    untagged = [cell for cell in cells if not cell["tags"]]
+    named = [cell for cell in untagged if cell["id"] == f"answer-{exercise.number:02d}"]
+    return tagged or named or [cell for cell in untagged if exercise.names & _rebound(_text(cell))]
+
+
+def _differences(cells: Sequence[dict], answers: Sequence[dict], template: Template) -> list[str]:
+    others = [_text(cell) for cell in cells if not any(cell is answer for answer in answers)]
+    ours = {text.rstrip() for text in template.ours.values()}
+    changed = sorted(name for name, text in template.ours.items() if text.rstrip() not in others)
+    extra = sum(bool(text.strip()) and text not in ours for text in others)
+    notes = [f"changed: {', '.join(changed)}"] * bool(changed)
+    left = extra - len(changed)
+    return notes + [f"{left} cell{'s' * (left > 1)} of their own, not run"] * (left > 0)
+
+
+def _bound(code: str) -> frozenset[str]:
+    """The names that the top level of `code` defines, imports or assigns; none when it is not Python."""
+    return frozenset(_names(code, imports=True))
+
+
+def _rebound(code: str) -> frozenset[str]:
+    return frozenset(_names(code, imports=False))
+
+
+def _names(code: str, *, imports: bool) -> Iterator[str]:
+    try:
+        with warnings.catch_warnings(action="ignore"):  # about the answer's text; the kernel says them too
+            body = ast.parse(code).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Import | ast.ImportFrom) and imports:
+            yield from ((alias.asname or alias.name).partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            yield from (name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name))
+
+
+def find_submissions(paths: Iterable[Path]) -> list[tuple[str, Path, str]]:
+    """Name, path and, where nothing can be graded, the reason, of each submission among files and folders.
+
+    A notebook in a folder is named by its path from there without the ending. A folder in that folder that holds no
+    notebook is a row as well: somebody handed in something else. What is given twice is one submission.
+    """
+    rows: dict[Path, tuple[str, str]] = {}
+    for path in paths:
+        inside = _in_folder(path) if path.is_dir() else [(path.name.removesuffix(".ipynb"), path, _no_notebook(path))]
+        for name, file, why in inside:
+            rows.setdefault(file.absolute(), (name, why))
+    names = [name for name, _ in rows.values()]
+    return [(name if names.count(name) == 1 else file.as_posix().removesuffix(".ipynb"), file, why)
+            for file, (name, why) in rows.items()]
+
+
+def _no_notebook(path: Path) -> str:
+    return "" if path.suffix == ".ipynb" or not path.exists() else "not a notebook: its name does not end in .ipynb"
+
+
+def _in_folder(folder: Path) -> list[tuple[str, Path, str]]:
+    rows, first = [], []
+    for place, folders, files in os.walk(folder):
+        here = Path(place)
+        links = [name for name in folders if (here / name).is_symlink()]
+        folders[:] = sorted(name for name in folders if name not in links and not name.startswith("."))
+        first = first or [here / name for name in folders]
+        found = [(here / name, LINK) for name in links]
+        found += [(here / name, "") for name in files if name.endswith(".ipynb") and not name.startswith(".")]
+        rows += [(path.relative_to(folder).as_posix().removesuffix(".ipynb"), path, why) for path, why in found]
+    empty = [place for place in first if not any(path.is_relative_to(place) for _, path, _ in rows)]
+    rows += [(place.name, place, "no notebook in this folder") for place in empty]
+    return sorted(rows) or [(folder.resolve().name, folder, "no notebook in this folder")]
