@@ -81,7 +81,7 @@ def over_stream(episodes: Sequence[float], panels: Mapping[str, Mapping[str, np.
                 ylabel: str, limits: Sequence[str] = ()) -> Figure:
     """One panel each, one line a name over the episodes, and a dotted line at the change of a rule.
 
-    NaN leaves a gap. Lines named in `limits` are dashed and without markers: bounds, not rivals.
+    NaN leaves a gap. Lines named in `limits` are broken and without markers: bounds, not rivals.
     """
     if not panels:
         raise ValueError("expected at least one panel to draw, got none")
@@ -93,8 +93,10 @@ def over_stream(episodes: Sequence[float], panels: Mapping[str, Mapping[str, np.
         same_length(episodes, **lines)
         for name, values in lines.items():
             colour, marker = ROLE_STYLES.get(name) or own.get(name, (GREY, ""))
-            style = {"linestyle": "--"} if name in limits else {"marker": marker, "markersize": 5}
-            axes.plot(episodes, values, color="black" if name in limits else colour, label=name, **style)
+            style = {"marker": marker, "markersize": 5, "color": colour}
+            if name in limits:
+                style = {"color": "black", "linestyle": ("--", "-.")[limits.index(name) % 2], "linewidth": 1.2}
+            axes.plot(episodes, values, label=name, **style)
         if change is not None:
             axes.axvline(change, color=GREY, linestyle=":", linewidth=1.4)
         axes.set_title(title, fontsize=10)
