@@ -10,7 +10,7 @@ endif
 INSTALLED := .venv/installed
 BENCHES := $(sort $(wildcard tests/bench_*.py))
 
-.PHONY: run test lint slow bench record lock clean
+.PHONY: run test lint slow bench record lock clean book
 .DEFAULT_GOAL := run
 
 run: $(INSTALLED)
@@ -22,6 +22,7 @@ test: lint
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check
+	$(BIN)/codespell
 
 slow: $(INSTALLED)
 	$(BIN)/python -m pytest -m slow
@@ -30,6 +31,13 @@ bench: $(BENCHES:%=run-%)
 
 run-tests/bench_%.py: $(INSTALLED)
 	$(BIN)/python tests/bench_$*.py
+
+# The site, with the status of the last run.
+book: build/report.json
+	$(BIN)/course book
+
+build/report.json: $(INSTALLED)
+	$(BIN)/course run
 
 # make record NB=01
 record: $(INSTALLED)

@@ -88,6 +88,10 @@ def build_parser() -> argparse.ArgumentParser:
                         "course check work/09_exercises.ipynb", None))
     add("exercises", exercises, "Write the notebook of exercises from the one with the solutions.", "course exercises",
         None)
+    option = add("book", book, "Build the site from the committed notebooks, docs/ and the last run's report.",
+                 "course book", None)
+    option.add_argument("--output", type=Path, default=ROOT / "build" / "book", metavar="FOLDER",
+                        help="where the site goes (default: build/book)")
     add("readme", readme, "Write the table of notebooks in README.md from the notebooks.", "course readme", None)
     return parser
 
@@ -214,6 +218,13 @@ def exercises(arguments: argparse.Namespace) -> int:
     """`course exercises`: the solutions are taken out of notebooks/solutions/, what is left is notebook 09."""
     changed = write_exercises()
     print(f"{EXERCISES.name}: {'written' if changed else 'unchanged'}")
+    return 0
+
+
+def book(arguments: argparse.Namespace) -> int:
+    """`course book`: says where the landing page is."""
+    from helpers.book import build_book  # brings nbformat, which few commands need
+    print(build_book(arguments.output))
     return 0
 
 

@@ -45,7 +45,7 @@ def lesson_of(row: Sequence[Any]) -> Lesson:
 def row_of(lesson: Lesson) -> list[Any]:
     r"""The columns LESSON of a lesson.
 
-    >>> lesson_of(row_of(Lesson(1, "spec", "te\0xt"))) == Lesson(1, "spec", "te\0xt")
+    >>> lesson_of(row_of(Lesson(1, "spec", "half\0half"))) == Lesson(1, "spec", "half\0half")
     True
     """
     values = list(astuple(lesson))

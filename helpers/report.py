@@ -1,10 +1,11 @@
-"""Pages for a browser: each executed notebook as HTML, and one page that lists what ran.
+"""Pages for a browser: each executed notebook as HTML, and one page that lists what ran, also as JSON for the site.
 
 Left out: navigation between notebooks, search and a theme. A page loads nothing from elsewhere, except that
 formulas are drawn by MathJax from its public address; without a network they stand as TeX source.
 """
 
 import html
+import json
 import platform
 import re
 from collections.abc import Mapping, Sequence
@@ -42,19 +43,20 @@ def write_page(notebook: "NotebookNode", path: Path) -> None:
 
 
 def write_report(runs: Sequence[Run], output: Path, *, answers: Mapping[str, str], versions: Mapping[str, str]) -> Path:
-    """Write `output`/report.html: what ran, how long it took, who answered the model calls, what it ran on.
+    """Write `output`/report.html and report.json: what ran, how long, who answered the model calls, on what machine.
 
     `answers` says for a notebook's name where its model answers came from; `versions` are packages by name.
     """
     rows = "\n".join(_row(run, answers.get(run.name, "")) for run in runs)
     failed = sum(not run.passed for run in runs)
     machine = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"
+    date = f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}"
     packages = ", ".join(f"{html.escape(name)} {html.escape(version)}" for name, version in versions.items())
     page = f"""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>Report of the run</title><style>{STYLE}</style></head><body>
 <h1>Report of the run</h1>
-<p>{len(runs) - failed} of {len(runs)} notebooks passed, {datetime.now().astimezone():%Y-%m-%d %H:%M %Z}.</p>
+<p>{len(runs) - failed} of {len(runs)} notebooks passed, {date}.</p>
 <table><thead><tr><th>notebook</th><th>status</th><th>seconds</th><th>budget</th><th>model answers</th></tr></thead>
 <tbody>
 {rows}
@@ -62,6 +64,10 @@ def write_report(runs: Sequence[Run], output: Path, *, answers: Mapping[str, str
 <p>{machine}. {packages}.</p>
 </body></html>
 """
+    record = {"date": date, "machine": machine, "versions": dict(versions), "notebooks": [
+        {"name": run.name, "passed": run.passed, "seconds": run.seconds, "answers": answers.get(run.name, "")}
+        for run in runs]}
+    (output / "report.json").write_text(json.dumps(record, indent=1), encoding="utf-8", newline="\n")
     path = output / "report.html"
     path.write_text(page, encoding="utf-8", newline="\n")
     return path
