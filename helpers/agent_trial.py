@@ -4,12 +4,13 @@ Left out: what the agents would be doing in between. One kind of memory makes th
 what it costs: it reads a counter, adds to it in Python, and writes the sum back.
 """
 
+import json
 import os
 import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,7 @@ from helpers.problems import load_problems
 
 SHARED = 3          # lessons that every agent is given, and records, in every round
 PATIENCE_S = 120.0  # agents that say nothing for so long are ended, and that is an error
-PLACE = "COURSE_TRIAL_PLACE"  # a variable: an address in the arguments would show its password to all users
+PLACES = "COURSE_TRIAL_PLACES"  # a variable: an address in the arguments would show its password to all users
 
 
 class ReadThenWrite(PgVectorMemory):
@@ -73,12 +74,31 @@ def trial(kind: str, place: str | Path, *, name: str = "trial", agents: int = 8,
     `place` is the path of a file (kind "file") or the address of a server ("server", "read, then write"), where the
     memory `name` must be new. RuntimeError, with its last words, when an agent ends before its work is done.
     """
-    with _opened(kind, place, name) as memory:
-        for problem in load_problems()[:SHARED]:
-            memory.add(problem.spec, problem.instruction, source=problem.id, family=problem.family)
-    meetings = rounds * (2 if kind == "read, then write" else 1)
+    return trials({kind: place}, name=name, agents=agents, rounds=rounds)[kind]
+
+
+def trials(places: Mapping[str, str | Path], *, name: str = "trial", agents: int = 8,
+           rounds: int = 5) -> dict[str, Trial]:
+    """`trial` of several kinds, one after the other, by the same processes; on a server, the kind ends the name."""
+    if unknown := places.keys() - KINDS:
+        raise ValueError(f"kind: expected some of {', '.join(KINDS)}; got {sorted(unknown)}")
+    for kind, place in places.items():
+        with _opened(kind, place, name) as memory:
+            for problem in load_problems()[:SHARED]:
+                memory.add(problem.spec, problem.instruction, source=problem.id, family=problem.family)
+    _run(places, name, agents, rounds)
+    result = {}
+    for kind, place in places.items():
+        with _opened(kind, place, name) as memory:
+            result[kind] = audited(memory, agents, rounds)
+    return result
+
+
+def _run(places: Mapping[str, str | Path], name: str, agents: int, rounds: int) -> None:
+    """Start the processes, let them meet as often as they will, and see each of them end well."""
+    meetings = rounds * (len(places) + ("read, then write" in places))
     with ExitStack() as stack:
-        processes = [stack.enter_context(_agent(kind, place, name, number, rounds)) for number in range(agents)]
+        processes = [stack.enter_context(_agent(places, name, number, rounds)) for number in range(agents)]
         timer = threading.Timer(PATIENCE_S, lambda: [process.kill() for process in processes])
         timer.start()
         stack.callback(timer.cancel)
@@ -88,8 +108,6 @@ def trial(kind: str, place: str | Path, *, name: str = "trial", agents: int = 8,
         for process in processes:
             if process.wait():
                 raise _failed(process)
-    with _opened(kind, place, name) as memory:
-        return audited(memory, agents, rounds)
 
 
 def audited(memory: VectorMemory | PgVectorMemory, agents: int = 1, rounds: int = 1) -> Trial:
@@ -123,14 +141,15 @@ def work(kind: str, place: str, name: str, number: int, rounds: int, meet: Calla
 
 
 def _opened(kind: str, place: str | Path, name: str) -> VectorMemory | PgVectorMemory:
-    return KINDS[kind](place, MiniLM(), **({} if kind == "file" else {"name": name}))
+    return KINDS[kind](place, MiniLM(), **({} if kind == "file" else {"name": f"{name} {kind}"}))
 
 
-def _agent(kind: str, place: str | Path, name: str, number: int, rounds: int) -> subprocess.Popen:
+def _agent(places: Mapping[str, str | Path], name: str, number: int, rounds: int) -> subprocess.Popen:
     root = Path(__file__).resolve().parent.parent
     paths = os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
-    environment = os.environ | {PLACE: str(place), "PYTHONPATH": paths, "OPENBLAS_NUM_THREADS": "1"}
-    return subprocess.Popen([sys.executable, "-m", "helpers.agent_trial", kind, name, str(number), str(rounds)],
+    told = json.dumps({kind: str(place) for kind, place in places.items()})
+    environment = os.environ | {PLACES: told, "PYTHONPATH": paths, "OPENBLAS_NUM_THREADS": "1"}
+    return subprocess.Popen([sys.executable, "-m", "helpers.agent_trial", name, str(number), str(rounds)],
                             env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                             encoding="utf-8")
 
@@ -157,4 +176,5 @@ def _wait_for_the_others() -> None:
 
 
 if __name__ == "__main__":
-    work(sys.argv[1], os.environ[PLACE], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), _wait_for_the_others)
+    for its_kind, its_place in json.loads(os.environ[PLACES]).items():
+        work(its_kind, its_place, sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), _wait_for_the_others)

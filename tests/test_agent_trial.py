@@ -6,7 +6,7 @@ import pytest
 from memory_fakes import filled
 from pg_fakes import new_name, quick_url
 
-from helpers.agent_trial import SHARED, Trial, audited, trial
+from helpers.agent_trial import SHARED, Trial, audited, trial, trials
 from helpers.neural_embeddings import MiniLM
 from helpers.pg_memory import PgVectorMemory
 
@@ -22,6 +22,15 @@ def test_eight_agents_that_read_then_write_lose_seven_of_eight():
     result = trial("read, then write", quick_url(), name=new_name(), agents=8, rounds=2)
     assert result.episodes == 16 and result.lessons == SHARED + 16  # nothing is lost but what was counted
     assert result.lost == 7 * 2 * SHARED and result.differing == [1, 2, 3]
+
+
+def test_the_same_processes_try_one_kind_after_the_other(tmp_path):
+    places = {"file": tmp_path / "m.jsonl", "read, then write": quick_url(), "server": quick_url()}
+    result = trials(places, name=new_name(), agents=2, rounds=2)
+    assert list(result) == list(places) and [trial.lost for trial in result.values()] == [0, 2 * SHARED, 0]
+    assert {(trial.lessons, trial.episodes) for trial in result.values()} == {(SHARED + 4, 4)}
+    with pytest.raises(ValueError, match=r"kind: expected some of file, server, read, then write; got \['paper'\]"):
+        trials({"paper": tmp_path})
 
 
 @pytest.mark.slow
@@ -40,7 +49,7 @@ def test_two_agents_on_a_file_lose_nothing_either(tmp_path):
 
 def test_an_agent_that_fails_is_an_error_with_its_last_words():
     name = new_name()
-    with PgVectorMemory(quick_url(), MiniLM(), name=name) as memory:
+    with PgVectorMemory(quick_url(), MiniLM(), name=f"{name} server") as memory:
         memory.record("0 0", [], "failure")  # the name of the agent's first episode
     with pytest.raises(RuntimeError, match=r"an agent to do its work, got: helpers\.memory\.EpisodeConflict: e"):
         trial("server", quick_url(), name=name, agents=1, rounds=1)
