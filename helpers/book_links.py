@@ -46,8 +46,7 @@ def _broken(path: Path, site: Path) -> Iterator[str]:
             continue
         target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
         target = target / "index.html" if target.is_dir() else target
-        place = unquote(parts.fragment)
-        if not target.is_file() or not target.is_relative_to(site.resolve()):
-            yield link
-        elif target.suffix == ".html" and place and place not in _read(target).places:
+        place = unquote(parts.fragment) if target.suffix == ".html" else ""
+        found = target.is_file() and target.is_relative_to(site.resolve())
+        if not found or (place and place not in _read(target).places):
             yield link

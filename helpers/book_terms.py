@@ -7,8 +7,8 @@ import re
 
 GLOSSARY = re.compile(r"^```\{glossary\}\n(.*?)^```", re.DOTALL | re.MULTILINE)
 # Where no link may be put: code, formulas, links, headings, HTML, and MyST roles.
-FIXED = re.compile(r"```.*?```|\{\w+\}`[^`]*`|`[^`]*`|\$\$.*?\$\$|\$[^$\n]+\$|!?\[[^\]]*\]\([^)]*\)|^#.*?$|<[^>\n]+>|"
-                   r"<summary>.*?</summary>|https?://\S+", re.DOTALL | re.MULTILINE)
+FIXED = re.compile(r"```.*?```|\{\w+\}`[^`]*`|`[^`]*`|\$\$.*?\$\$|\$[^$\n]+\$|!?\[[^\]]*\]\([^)]*\)|^#.*?$|"
+                   r"<summary>.*?</summary>|<[^>\n]+>|https?://\S+", re.DOTALL | re.MULTILINE)
 
 
 def terms_of(page: str) -> dict[str, str]:

@@ -17,7 +17,7 @@ from helpers.curriculum import ROOT
 
 PAGES_BRANCH, COLAB_FOLDER = "gh-pages", "colab"
 COLAB_EXTRAS = "neural,postgres,scale"
-COLAB_CELL = '''# Only on Colab: fetch and install the course. If Colab then asks for a restart, run this cell once more.
+COLAB_CELL = '''# Only on Colab: fetch and install the course. If Colab then asks for a restart, run this cell again.
 try:
     import google.colab  # noqa: F401
 except ImportError:
