@@ -10,10 +10,9 @@ import tempfile
 from collections.abc import Sequence
 
 import numpy as np
-import psycopg
-from psycopg import sql
 
 from helpers.index_trial import Measured, index_trial
+from helpers.pg_scratch import scratch
 from helpers.pg_server import database
 
 SIZES = (1_000, 10_000, 100_000)
@@ -35,15 +34,10 @@ def main(arguments: Sequence[str] = ()) -> None:
     sizes = [int(text.replace(",", "").replace("_", "")) for text in arguments] or SIZES
     if hasattr(os, "getloadavg"):
         print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; k 3, vectors of 384 numbers, one client")
-    with database() as url, tempfile.TemporaryDirectory() as folder:
+    with database() as url, scratch(url) as names, tempfile.TemporaryDirectory() as folder:
         for size in sizes:
-            name = f"bench_{os.getpid()}_{size}"
-            try:
-                print(line(index_trial(size, url, folder, rng=np.random.default_rng(0), name=name,
-                                       ef_search=EF_SEARCH)), flush=True)
-            finally:
-                with psycopg.connect(url) as connection:
-                    connection.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(name)))
+            print(line(index_trial(size, url, folder, rng=np.random.default_rng(0), name=names(str(size)),
+                                   ef_search=EF_SEARCH)), flush=True)
 
 
 if __name__ == "__main__":

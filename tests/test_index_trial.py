@@ -2,6 +2,7 @@
 
 import bench_pg
 import numpy as np
+import psycopg
 import pytest
 from pg_fakes import new_name, quick_url
 
@@ -41,5 +42,5 @@ def test_the_benchmark_prints_a_line_a_size_and_leaves_nothing(capsys, monkeypat
     bench_pg.main(["6_0", "8,0"])
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines[1:]] == ["60", "80"] and "recall 1.000" in lines[1]
-    with bench_pg.psycopg.connect(quick_url()) as connection:
-        assert connection.execute("SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'bench%'").fetchone() == (0,)
+    with psycopg.connect(quick_url()) as connection:
+        assert connection.execute("SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'scratch%'").fetchone() == (0,)
