@@ -61,7 +61,8 @@ def grade_all(paths: Sequence[Path], *, exercises: Path = EXERCISES, processes: 
 
     def one(job: tuple[str, Path, str]) -> Grade:
         grade = _grade(*job, template, limits or Limits(), stop)
-        done(grade)
+        if not stop.is_set():
+            done(grade)
         return grade
     with ThreadPoolExecutor(processes) as pool:
         try:

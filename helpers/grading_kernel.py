@@ -17,6 +17,7 @@ from pathlib import Path
 
 import psutil
 from jupyter_client import KernelManager
+from jupyter_core.utils import ensure_event_loop
 
 from helpers.exercises import MIME
 from helpers.grading_guard import KEY_FILE
@@ -168,6 +169,7 @@ class WatchedKernel:
             self._client.stop_channels()
         self._manager.shutdown_kernel(now=True)
         self._manager.cleanup_resources()
+        ensure_event_loop().close()  # Jupyter made it for this thread, and makes another for the next kernel
         _kill([process for process in psutil.process_iter() if _marked(process, self._mark)])
 
 
