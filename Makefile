@@ -10,7 +10,7 @@ endif
 INSTALLED := .venv/installed
 BENCHES := $(sort $(wildcard tests/bench_*.py))
 
-.PHONY: run test lint slow bench record lock clean book
+.PHONY: run test lint slow bench record lock clean book browser
 .DEFAULT_GOAL := run
 
 run: $(INSTALLED)
@@ -35,6 +35,10 @@ run-tests/bench_%.py: $(INSTALLED)
 # The site, with the status of the last run.
 book: build/report.json
 	$(BIN)/course book
+
+# What a reader sees, in a real browser: needs Chromium or Chrome; screenshots are kept in build/screenshots.
+browser: book
+	$(BIN)/python -m pytest -m browser
 
 build/report.json: $(INSTALLED)
 	$(BIN)/course run

@@ -34,6 +34,7 @@ html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_last_updated_fmt = None
 html_theme_options = {
+    "navbar_persistent": [],  # one search field, in the sidebar, is enough
     "show_navbar_depth": 1, "home_page_in_toc": False, "use_download_button": True,
     "navigation_with_keys": False,  # the arrow keys scroll
 }

@@ -6,6 +6,7 @@ sources into pages (`book.py`); nothing is executed, and the committed files are
 """
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -56,10 +57,13 @@ def stage(target: Path, *, root: Path = ROOT, report: Path | None = None, reposi
 
 def _for_site(notebook: NotebookNode, path: Path, terms: dict[str, str], repository: str) -> NotebookNode:
     seen: set[str] = set()
+    solutions = "solutions" in path.parts
+    if solutions:
+        notebook.cells[0].source = re.sub(r"^# (\d+) · ", r"# \1 · Solutions: ", notebook.cells[0].source)
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             cell.source = link_terms(cell.source, terms, seen)
-        elif "solutions" in path.parts and "exercise" in cell.metadata.get("tags", []):
+        elif solutions and "exercise" in cell.metadata.get("tags", []):
             cell.metadata["tags"] = [*cell.metadata["tags"], "hide-input"]
     if repository:
         notebook.cells.insert(1, nbformat.v4.new_markdown_cell(links_elsewhere(path, repository), id="elsewhere"))

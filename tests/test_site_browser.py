@@ -1,0 +1,109 @@
+"""The built site in Chromium: accessible on desktop and telephone, light and dark, and whole without a network."""
+
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from browsing import Troubles, browser, keep
+from playwright.sync_api import Browser, Page
+
+from helpers.curriculum import ROOT
+
+pytestmark = pytest.mark.browser
+SITE = ROOT / "build" / "book" / "site"
+PAGES = ("index", "notebooks/04_memory_augmented_reflexion", "notebooks/05_memory_worth_convergence",
+         "notebooks/09_exercises", "notebooks/solutions/09_exercises", "glossary", "references", "teaching", "status",
+         "api/worth")
+SCREENS = {"desktop-light": ((1280, 900), "light"), "phone-dark": ((390, 844), "dark")}
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *arguments: object) -> None:
+        """Say nothing of each request."""
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """The site, served on loopback."""
+    assert (SITE / "index.html").is_file(), "the site is not built: run `make book`"
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(SITE))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with browser() as started:
+        yield started
+
+
+@pytest.fixture
+def opened(chromium: Browser, address: str):
+    """A function that opens a page of the site on a screen and returns it with its troubles."""
+    contexts = []
+
+    def open_page(name: str, screen: str = "desktop-light") -> tuple[Page, Troubles]:
+        (width, height), scheme = SCREENS[screen]
+        context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+        contexts.append(context)
+        page = context.new_page()
+        troubles = Troubles(page)
+        page.goto(f"{address}/{name}.html", wait_until="load")
+        return page, troubles
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_accessible_fits_its_screen_and_loads_nothing_from_elsewhere(opened, name, screen):
+    page, troubles = opened(name, screen)
+    keep(page, f"{name.replace('/', '-')}-{screen}")
+    found = Axe().run(page).response["violations"]
+    told = [f"{rule['id']}: {rule['help']}; {[node['target'] for node in rule['nodes'][:3]]}" for rule in found]
+    assert told == []
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, "it scrolls sideways"
+    assert page.locator("h1").count() == 1
+    assert page.locator("main img:not([alt]), main img[alt='']").count() == 0
+    assert page.evaluate("document.documentElement.dataset.theme") == SCREENS[screen][1]
+    assert troubles.errors == []
+
+
+def test_a_keyboard_gets_past_the_navigation_and_opens_a_hint(opened):
+    page, _ = opened("notebooks/09_exercises")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.innerText.trim()") == "Skip to main content"
+    hint = page.locator("main details").first
+    hint.locator("summary").focus()
+    page.keyboard.press("Enter")
+    assert hint.get_attribute("open") is not None
+
+
+def test_formulas_are_drawn_without_a_network(opened):
+    page, troubles = opened("notebooks/05_memory_worth_convergence")
+    page.wait_for_selector("mjx-container", timeout=20_000)
+    assert page.locator("mjx-merror").count() == 0
+    assert troubles.errors == []
+
+
+def test_a_search_finds_the_notebook_that_explains_the_word(opened):
+    page, _ = opened("search")
+    page.goto(f"{page.url}?q=hitchhiker")
+    page.wait_for_selector("#search-results li a", timeout=20_000)
+    assert any("06" in text for text in page.locator("#search-results li").all_inner_texts())
+
+
+def test_a_reader_gets_from_the_landing_page_to_a_notebook_and_back_to_its_words(opened):
+    page, troubles = opened("index")
+    page.locator("main table a", has_text="06_memory_worth_failure_modes").click()
+    page.wait_for_load_state()
+    assert page.url.endswith("notebooks/06_memory_worth_failure_modes.html")
+    page.locator("main a[href*='glossary.html#term-']").first.click()
+    page.wait_for_load_state()
+    assert "glossary.html#term-" in page.url
+    assert troubles.errors == []
