@@ -114,9 +114,9 @@ def check_policy(score: Callable[[View], object]) -> list[Part]:
         Part("score(view).shape: streams, lessons", lambda: _shape(score), (FEW, len(load_world().lessons)),
              why="One score for each lesson in each stream. Elementwise arithmetic on the arrays of the view gives it; "
                  "one number for all lessons, or one a stream, says nothing about which to show."),
-        Part(f"scores that are NaN, in {SHORT} episodes", lambda: look().nan, 0, why="0 / 0 is NaN, and a lesson that was "
-             "never shown has no evidence to divide by: `view.worth.value` is ½ then, or add to both counts. A lesson "
-             "that is not to be shown gets -np.inf."),
+        Part(f"scores that are NaN, in {SHORT} episodes", lambda: look().nan, 0, why="0 / 0 is NaN, and a lesson that "
+             "was never shown has no evidence to divide by: `view.worth.value` is ½ then, or add to both counts. A "
+             "lesson that is not to be shown gets -np.inf."),
         Part("what changed in the view", lambda: sorted(look().changed), [], why="A policy looks and says scores; it "
              "does not write: `scores = view.similarity * 2` makes a new array, `scores *= 2` changes the view's."),
         Part("what was read of the view that only an oracle knows", lambda: sorted(look().peeked), [],
