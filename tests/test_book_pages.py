@@ -1,0 +1,110 @@
+"""The sources of the site: what is added to notebooks and pages, and what stops a site that would not be true."""
+
+import json
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from helpers.book_pages import BookError, findings, landing_figure, stage, status_table
+
+FIGURE = '<figure><img src="data:image/png;base64,AAAA" alt="a line"><figcaption>It rises.</figcaption></figure>'
+RUN = {"date": "2026-01-02 03:04 UTC", "machine": "Python 3.11 on Linux", "versions": {"numpy": "2.4"},
+       "notebooks": [{"name": "00_go", "passed": True, "seconds": 1.23, "answers": "no model asked"}]}
+
+
+def code(source: str, *outputs, tags=()):
+    return new_code_cell(source, outputs=list(outputs), metadata={"tags": list(tags)})
+
+
+def printed(text: str):
+    return new_output("stream", name="stdout", text=text)
+
+
+def figure():
+    return new_output("display_data", data={"text/html": FIGURE, "text/plain": "It rises."})
+
+
+def course(root: Path) -> Path:
+    """A course of one notebook and its solutions in `root`."""
+    (root / "docs").mkdir()
+    (root / "docs" / "glossary.md").write_text("# Glossary\n\n```{glossary}\nlesson\n  What is kept.\n```\n")
+    (root / "docs" / "index.md").write_text("# Course\n\n<!-- figure -->\n<!-- findings -->\n<!-- notebooks -->\n"
+                                            "[guide](../README.md)\n")
+    (root / "docs" / "status.md").write_text("# Status\n\n<!-- runs -->\n")
+    (root / "notebooks" / "solutions").mkdir(parents=True)
+    meta = {"course": {"question": "Does it go?", "minutes": 5, "objectives": ["go"], "prerequisites": []}}
+    cells = [new_markdown_cell("# 00 · Does it go?\n\nA lesson and a lesson."),
+             code("x", printed("✔ It goes 3 times,\n  always.\nmore\n"), tags=["headline"]),
+             code("y", figure(), tags=["landing"])]
+    nbformat.write(new_notebook(cells=cells, metadata=meta), root / "notebooks" / "00_go.ipynb")
+    nbformat.write(new_notebook(cells=[cells[0], code("z = 1", tags=["exercise"])], metadata=meta),
+                   root / "notebooks" / "solutions" / "00_go.ipynb")
+    (root / "build").mkdir()
+    (root / "build" / "report.json").write_text(json.dumps(RUN))
+    return root
+
+
+def staged(root: Path, name: str) -> nbformat.NotebookNode:
+    return nbformat.read(root / "build" / "source" / "notebooks" / name, as_version=4)
+
+
+def test_pages_get_findings_figure_table_and_the_status_of_the_run(tmp_path):
+    stage(tmp_path / "build" / "source", root=course(tmp_path))
+    index = (tmp_path / "build" / "source" / "index.md").read_text(encoding="utf-8")
+    assert FIGURE in index and "- It goes 3 times, always. *(Notebook 00)*" in index
+    assert "[00_go](notebooks/00_go.ipynb) | Does it go? | 5" in index and "[guide](README.md)" in index
+    status = (tmp_path / "build" / "source" / "status.md").read_text(encoding="utf-8")
+    assert "| [00_go](notebooks/00_go.ipynb) | passed | 1.2 | no model asked |" in status and "numpy 2.4" in status
+
+
+def test_notebooks_link_their_first_term_and_open_elsewhere_only_for_a_known_repository(tmp_path):
+    root = course(tmp_path)
+    stage(root / "build" / "source", root=root, repository="us/course")
+    cells = staged(root, "00_go.ipynb").cells
+    assert cells[0].source.endswith("A {term}`lesson <lesson>` and a lesson.")
+    assert "https://mybinder.org/v2/gh/us/course/" in cells[1].source
+    stage(root / "build" / "source", root=root)
+    assert not any("mybinder" in cell.source for cell in staged(root, "00_go.ipynb").cells)
+
+
+def test_solutions_are_named_so_and_folded(tmp_path):
+    stage(tmp_path / "build" / "source", root=course(tmp_path))
+    cells = staged(tmp_path, "solutions/00_go.ipynb").cells
+    assert cells[0].source.startswith("# 00 · Solutions: Does it go?")
+    assert cells[1].metadata["tags"] == ["exercise", "hide-input"]
+
+
+def test_committed_files_are_only_read(tmp_path):
+    root = course(tmp_path)
+    before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    stage(root / "build" / "source", root=root, repository="us/course")
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_site_without_a_run_or_after_a_failed_one_is_refused(tmp_path):
+    with pytest.raises(BookError, match=r"no run to report: expected .*report.json; run `course run` first"):
+        status_table(tmp_path / "report.json")
+    failed = RUN | {"notebooks": [RUN["notebooks"][0] | {"passed": False}]}
+    (tmp_path / "report.json").write_text(json.dumps(failed))
+    with pytest.raises(BookError, match="the last run failed in 00_go"):
+        status_table(tmp_path / "report.json")
+
+
+def test_a_landing_page_with_no_or_two_figures_or_a_headline_without_claim_is_refused():
+    one = new_notebook(cells=[code("y", figure(), tags=["landing"])])
+    assert landing_figure([one]) == FIGURE
+    for notebooks, found in (([], 0), ([one, one], 2)):
+        with pytest.raises(BookError, match=f"expected one figure in cells tagged `landing`, found {found}"):
+            landing_figure(notebooks)
+    mute = new_notebook(cells=[new_markdown_cell("# 00 · Go"), code("x", printed("no claim\n"), tags=["headline"])])
+    with pytest.raises(BookError, match="notebook 00: a cell tagged `headline` printed no claim"):
+        findings([mute])
+
+
+def test_a_page_that_lost_its_placeholder_is_refused(tmp_path):
+    root = course(tmp_path)
+    (root / "docs" / "status.md").write_text("# Status\n")
+    with pytest.raises(BookError, match=r"status.md: expected the line <!-- runs --> once"):
+        stage(root / "build" / "source", root=root)
