@@ -230,8 +230,10 @@ def book(arguments: argparse.Namespace) -> int:
 
 def readme(arguments: argparse.Namespace) -> int:
     """`course readme`: the table between the two markers is written anew."""
+    from helpers.elsewhere import badges, declared_repository
     path = ROOT / "README.md"
-    path.write_text(with_table(path.read_text(encoding="utf-8"), load_chapters()), encoding="utf-8", newline="\n")
+    text = with_table(path.read_text(encoding="utf-8"), load_chapters(), opens=badges(declared_repository()))
+    path.write_text(text, encoding="utf-8", newline="\n")
     return 0
 
 

@@ -7,6 +7,7 @@ prerequisites are in the notebook's own metadata, under the key `course`.
 import difflib
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -109,26 +110,30 @@ def _find(name: str, known: list[Path]) -> Path:
         f"did you mean {' or '.join(near)}?" if near else f"the notebooks are: {', '.join(stems) or 'none yet'}"))
 
 
-def contents_table(chapters: list[Chapter], *, folder: str = "notebooks/") -> str:
+def contents_table(chapters: list[Chapter], *, folder: str = "notebooks/",
+                   opens: Callable[[Path], str] | None = None) -> str:
     """The notebooks in reading order as a Markdown table: number and link, question, minutes, prerequisites.
 
-    `folder` is where the links lead, seen from the page that holds the table.
+    `folder` is where the links lead, seen from the page that holds the table. `opens` says for a notebook's path where
+    else it can be opened; without it there is no such column.
 
     >>> print(contents_table([Chapter(path=Path("notebooks/00_go.ipynb"), question="Does it run?", minutes=10)]))
     | notebook | question | minutes | builds on |
     |---|---|---:|---|
     | [00_go](notebooks/00_go.ipynb) | Does it run? | 10 | – |
     """
-    rows = ["| notebook | question | minutes | builds on |", "|---|---|---:|---|"]
+    rows = ["| notebook | question | minutes | builds on |" + " open in |" * bool(opens),
+            "|---|---|---:|---|" + "---|" * bool(opens)]
     for chapter in chapters:
         cells = (f"[{chapter.path.stem}]({folder}{chapter.path.name})", chapter.question,
                  str(chapter.minutes), ", ".join(chapter.prerequisites) or "–")
+        cells += (opens(chapter.path),) if opens else ()
         rows.append(f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |")
     return "\n".join(rows)
 
 
-def with_table(readme: str, chapters: list[Chapter]) -> str:
-    """The text of a README with the table of `chapters` between its two marker comments.
+def with_table(readme: str, chapters: list[Chapter], *, opens: Callable[[Path], str] | None = None) -> str:
+    """The text of a README with the table of `chapters` between its two marker comments; `opens` as above.
 
     Raises:
         CurriculumError: one of the two comments is missing or stands twice.
@@ -138,4 +143,4 @@ def with_table(readme: str, chapters: list[Chapter]) -> str:
                               "around the table of notebooks; put them where the table belongs")
     before, rest = readme.split(TABLE_BEGINS)
     after = rest.split(TABLE_ENDS)[1]
-    return f"{before}{TABLE_BEGINS}\n{contents_table(chapters)}\n{TABLE_ENDS}{after}"
+    return f"{before}{TABLE_BEGINS}\n{contents_table(chapters, opens=opens)}\n{TABLE_ENDS}{after}"

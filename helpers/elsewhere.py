@@ -8,6 +8,7 @@ Left out: an account anywhere, and settings of those services.
 import os
 import re
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import nbformat
@@ -16,6 +17,8 @@ from nbformat import NotebookNode
 from helpers.curriculum import ROOT
 
 PAGES_BRANCH, COLAB_FOLDER = "gh-pages", "colab"
+BADGES = {"Binder": "https://mybinder.org/badge_logo.svg",
+          "Colab": "https://colab.research.google.com/assets/colab-badge.svg"}
 COLAB_EXTRAS = "neural,postgres,scale"
 COLAB_CELL = '''# Only on Colab: fetch and install the course. If Colab then asks for a restart, run this cell again.
 try:
@@ -36,19 +39,23 @@ else:
     print("the course is here")'''
 
 
-def repository(root: Path = ROOT) -> str:
-    """OWNER/NAME of the course on GitHub: GITHUB_REPOSITORY in a workflow, else pyproject's Repository; "" if neither.
+def declared_repository(root: Path = ROOT) -> str:
+    """OWNER/NAME on GitHub as pyproject.toml says it under project.urls; "" where it says nothing.
 
     Raises:
         ValueError: what stands there is not the address of a repository on GitHub.
     """
-    named = os.environ.get("GITHUB_REPOSITORY", "")
-    if not named:
-        project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-        named = project.get("urls", {}).get("Repository", "").removeprefix("https://github.com/").rstrip("/")
-    if named and not re.fullmatch(r"[\w.-]+/[\w.-]+", named):
-        raise ValueError(f"expected https://github.com/OWNER/NAME as Repository in pyproject.toml, got {named!r}")
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    address = project.get("urls", {}).get("Repository", "").rstrip("/")
+    named = address.removeprefix("https://github.com/")
+    if address and not re.fullmatch(r"[\w.-]+/[\w.-]+", named):
+        raise ValueError(f"expected https://github.com/OWNER/NAME as Repository in pyproject.toml, got {address!r}")
     return named
+
+
+def repository(root: Path = ROOT) -> str:
+    """The repository that a site is built for: that of the workflow (GITHUB_REPOSITORY), else the declared one."""
+    return os.environ.get("GITHUB_REPOSITORY") or declared_repository(root)
 
 
 def addresses(path: Path, repository: str) -> dict[str, str]:
@@ -75,6 +82,18 @@ def links_elsewhere(path: Path, repository: str) -> str:
     """
     links = [f"[{name}]({address})" for name, address in addresses(path, repository).items()]
     return f"Open this notebook in {', '.join(links[:-1])} or see it on {links[-1]}."
+
+
+def badges(repository: str) -> Callable[[Path], str] | None:
+    """A function that gives a notebook's badges for the README's table; None without a repository.
+
+    >>> badges("") is None
+    True
+    """
+    def of(path: Path) -> str:
+        found = addresses(Path("notebooks") / path.name, repository)
+        return " ".join(f"[![{name}]({picture})]({found[name]})" for name, picture in BADGES.items())
+    return of if repository else None
 
 
 def for_colab(notebook: NotebookNode, repository: str) -> NotebookNode:

@@ -19,6 +19,7 @@ from helpers.curriculum import (
     read_chapter,
     with_table,
 )
+from helpers.elsewhere import badges, declared_repository
 
 COURSE = {"question": "What stays?", "minutes": 30, "objectives": ["say what stays"], "prerequisites": ["00"]}
 
@@ -144,7 +145,8 @@ def test_a_readme_without_its_markers_is_refused(readme):
 
 def test_the_readme_lists_the_notebooks_as_they_are():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert readme == with_table(readme, load_chapters()), "the table is stale: run `course readme`"
+    opens = badges(declared_repository())
+    assert readme == with_table(readme, load_chapters(), opens=opens), "the table is stale: run `course readme`"
 
 
 def test_every_prerequisite_comes_earlier_in_the_reading_order():

@@ -9,8 +9,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from helpers.curriculum import NOTEBOOKS, ROOT, list_notebooks
-from helpers.elsewhere import COLAB_CELL, addresses, for_colab, links_elsewhere, repository
+from helpers.curriculum import NOTEBOOKS, ROOT, contents_table, list_notebooks, load_chapters
+from helpers.elsewhere import COLAB_CELL, addresses, badges, for_colab, links_elsewhere, repository
 
 START = NOTEBOOKS / "00_start_here.ipynb"
 
@@ -37,6 +37,15 @@ def test_another_address_is_refused(tmp_path, monkeypatch):
     monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
     with pytest.raises(ValueError, match=r"expected https://github.com/OWNER/NAME .* got 'https://example.org/a/b'"):
         repository(project(tmp_path, "https://example.org/a/b"))
+
+
+def test_badges_stand_in_the_table_only_once_there_is_an_address():
+    chapters = load_chapters()[:1]
+    assert badges("") is None and "open in" not in contents_table(chapters, opens=badges(""))
+    table = contents_table(chapters, opens=badges("us/course")).splitlines()
+    assert table[0].endswith("| builds on | open in |") and table[1].count("|") == table[0].count("|")
+    assert "[![Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab" in table[2]
+    assert f"labpath=notebooks/{chapters[0].path.name})" in table[2]
 
 
 def test_every_notebook_has_an_address_with_each_service():
