@@ -19,7 +19,8 @@ from helpers.curriculum import ROOT, contents_table, list_notebooks, load_chapte
 from helpers.elsewhere import links_elsewhere
 from helpers.runs import RunError
 
-HEADLINE, LANDING = "headline", "landing"  # tags: a claim repeated on the landing page, and the figure above it
+LANDING = "landing"  # tag of the cell whose figure stands on the landing page
+HEADLINE = re.compile(r"headline(?:-(\d+))?")  # tag: the cell's first claim, or its N-th, is repeated there
 TICK = "✔ "
 
 
@@ -70,13 +71,10 @@ def _for_site(notebook: NotebookNode, path: Path, terms: dict[str, str], reposit
     return notebook
 
 
-def _tagged(notebooks: list[NotebookNode], tag: str) -> list[NotebookNode]:
-    return [cell for notebook in notebooks for cell in notebook.cells if tag in cell.metadata.get("tags", [])]
-
-
 def landing_figure(notebooks: list[NotebookNode]) -> str:
     """The one figure of the landing page, as `show()` left it: picture, alternative text and caption."""
-    figures = [output.data["text/html"] for cell in _tagged(notebooks, LANDING) for output in cell.outputs
+    figures = [output.data["text/html"] for notebook in notebooks for cell in notebook.cells
+               if LANDING in cell.metadata.get("tags", []) for output in cell.outputs
                if "<figure" in output.get("data", {}).get("text/html", "")]
     if len(figures) != 1:
         raise BookError(f"expected one figure in cells tagged `{LANDING}`, found {len(figures)}; tag the cell whose "
@@ -85,17 +83,22 @@ def landing_figure(notebooks: list[NotebookNode]) -> str:
 
 
 def findings(notebooks: list[NotebookNode]) -> str:
-    """The claims of the cells tagged `headline` as a list, each with its notebook: sentences that a run vouches for."""
+    """The claims that notebooks mark by a tag, as a list, each with its notebook: sentences that a run vouches for."""
     lines = []
     for notebook in notebooks:
         title = notebook.cells[0].source.splitlines()[0].removeprefix("# ").split(" · ")[0]
-        for cell in _tagged([notebook], HEADLINE):
-            printed = "".join(output.get("text", "") for output in cell.outputs).replace("\n  ", " ")
-            claims = [line.removeprefix(TICK) for line in printed.splitlines() if line.startswith(TICK)]
-            if not claims:
-                raise BookError(f"notebook {title}: a cell tagged `{HEADLINE}` printed no claim; move the tag")
-            lines += [f"- {claim} *(Notebook {title})*" for claim in claims[:1]]
+        for cell in notebook.cells:
+            for tag in filter(None, map(HEADLINE.fullmatch, cell.metadata.get("tags", []))):
+                lines.append(f"- {_claim(cell, int(tag[1] or 1), title)} *(Notebook {title})*")
     return "\n".join(lines)
+
+
+def _claim(cell: NotebookNode, number: int, title: str) -> str:
+    printed = "".join(output.get("text", "") for output in cell.outputs).replace("\n  ", " ")
+    claims = [line.removeprefix(TICK) for line in printed.splitlines() if line.startswith(TICK)]
+    if len(claims) < number:
+        raise BookError(f"notebook {title}: a cell tagged for its claim {number} printed {len(claims)}; move the tag")
+    return claims[number - 1]
 
 
 def status_table(report: Path) -> str:

@@ -99,8 +99,13 @@ def test_a_landing_page_with_no_or_two_figures_or_a_headline_without_claim_is_re
         with pytest.raises(BookError, match=f"expected one figure in cells tagged `landing`, found {found}"):
             landing_figure(notebooks)
     mute = new_notebook(cells=[new_markdown_cell("# 00 · Go"), code("x", printed("no claim\n"), tags=["headline"])])
-    with pytest.raises(BookError, match="notebook 00: a cell tagged `headline` printed no claim"):
+    with pytest.raises(BookError, match="notebook 00: a cell tagged for its claim 1 printed 0"):
         findings([mute])
+
+
+def test_a_headline_can_be_a_later_claim_of_its_cell():
+    cell = code("x", printed("✔ First.\n✔ Second.\n"), tags=["headline-2"])
+    assert findings([new_notebook(cells=[new_markdown_cell("# 03 · Go"), cell])]) == "- Second. *(Notebook 03)*"
 
 
 def test_a_page_that_lost_its_placeholder_is_refused(tmp_path):
