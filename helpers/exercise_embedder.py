@@ -7,7 +7,8 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
+from socketserver import ThreadingTCPServer
 from threading import Thread
 
 import httpx2
@@ -72,7 +73,7 @@ def overloaded(texts: list[str]) -> tuple[int, dict]:
 def provider(reply: Reply) -> Iterator[Provider]:
     """A server that embeds with `reply`, and a client for it; both are gone at the end of the `with` block."""
     asked: list[list[str]] = []
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(reply, asked))
+    server = ThreadingTCPServer(("127.0.0.1", 0), _handler(reply, asked))  # http.server's own looks its name up first
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     address = f"http://127.0.0.1:{server.server_address[1]}/v1"

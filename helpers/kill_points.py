@@ -42,6 +42,8 @@ def _collect(function: Callable, found: dict[str, tuple]) -> tuple:
         elif isinstance(value, FunctionType) and value.__globals__ is function.__globals__:
             found[name] = ()  # a function may call itself
             found[name] = ("function", *_collect(value, found))
+        elif hasattr(builtins, name):
+            continue  # Jupyter puts an `open` of its own into every notebook
         elif _importable(value):
             found[name] = ("member", value.__module__, value.__name__)
         else:
@@ -56,8 +58,10 @@ def _importable(value: object) -> bool:
 
 
 def _names(code: CodeType) -> set[str]:
-    inner = (names for constant in code.co_consts if isinstance(constant, CodeType) for names in _names(constant))
-    return {*code.co_names, *inner}
+    """The globals that it reads; `co_names` also has the names of attributes."""
+    import dis  # here, since the process that is killed has no need of it
+    here = {step.argval for step in dis.get_instructions(code) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    return here.union(*(_names(inner) for inner in code.co_consts if isinstance(inner, CodeType)))
 
 
 def _plain(name: str, value: object) -> object:

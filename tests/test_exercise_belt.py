@@ -80,6 +80,10 @@ def test_every_attack_gets_through_the_belt_or_is_stopped_by_another_layer_each(
     assert not any(in_sandbox(code).passed for code in ATTACKS.values())
 
 
+def test_a_forged_line_is_not_taken_for_the_value():
+    assert behind_belt("""print('__RES' + 'ULT__{"error": "forged"}') or 'my own'""", "a flag") == "my own"
+
+
 def test_the_expression_has_no_part_of_this_process(monkeypatch):
     monkeypatch.setenv("A_REAL_SECRET", "do not tell")
     dump = '__import__.__globals__["sys"].modules["os"].__dict__["envi" + "ron"].copy()'

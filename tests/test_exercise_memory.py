@@ -1,9 +1,11 @@
 """Exercises 2 and 9: solutions pass, stubs are not attempted, each usual mistake is named; and kills are real."""
 
+
 import json
 import marshal
 import subprocess
 import sys
+import tokenize
 from pathlib import Path
 
 import pytest
@@ -292,6 +294,16 @@ def test_a_function_goes_along_with_what_it_names():
     again = unpacked(marshal.loads(marshal.dumps(packed(uses))))
     assert again(14) == uses(14) == (26, "x", [0, 3])
     assert again.__globals__["helper"] is not helper
+
+
+def test_the_open_of_a_notebook_stays_there(monkeypatch):
+    monkeypatch.setitem(globals(), "open", tokenize.open)  # of another module, as that of IPython
+    assert packed(naive)["globals"].keys() == {"json", "naive_load"}
+
+
+def test_an_attribute_is_not_taken_for_a_global(monkeypatch):
+    monkeypatch.setitem(globals(), "exists", object())
+    assert packed(naive_load)["globals"].keys() == {"json"}
 
 
 def test_what_cannot_go_along_is_named(monkeypatch):
