@@ -6,12 +6,14 @@ user of the same machine could reach them while they run; a scheduler elsewhere 
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 import sys
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -61,21 +63,31 @@ class Cluster:
     def finished(self, futures: list[Any]) -> Iterator[tuple[Any, Any]]:
         """Some of Dask's `futures` that have ended, once there are any, each with its result or the error it raised.
 
-        One whose result was lost with its worker is not among them: it is being computed again. ClusterError when
-        nobody is left to do so.
+        One that was lost with its worker is not among them: it is being computed again. ClusterError when nobody is
+        left to do so.
         """
-        from distributed import wait
+        from distributed import CancelledError, wait
 
         ended = []
         with self.client.as_current(), suppress(TimeoutError):
             ended = wait(futures, timeout=self.timeout_s, return_when="FIRST_COMPLETED").done
-        if not ended and not self.size():  # else: a long task
+        if not ended and not self._alive():  # else: a long task
             raise self._lost()
         for future in ended:
-            if future.status in ("cancelled", "lost"):
-                raise self._lost()
-            with suppress(TimeoutError):  # its worker died since
+            if future.status == "lost":
+                continue
+            try:
                 yield future, _outcome(future, self.timeout_s)
+            except TimeoutError:  # its worker died since
+                continue
+            except CancelledError:  # the scheduler did
+                raise self._lost() from None
+
+    def _alive(self) -> bool:
+        """Whether the scheduler answers, and has workers."""
+        with suppress(OSError, TimeoutError):
+            return bool(self.client.sync(self.client.scheduler.ncores, callback_timeout=self.timeout_s))
+        return False
 
     def _lost(self) -> ClusterError:
         """What to raise when scheduler or workers went away in the middle."""
@@ -113,6 +125,7 @@ def _here(distributed: Any, workers: int, timeout_s: float) -> Iterator[Any]:
         try:
             local = distributed.LocalCluster(
                 n_workers=workers, threads_per_worker=1, host="127.0.0.1", dashboard_address=None,
+                scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # its web server: any port, never a busy 8787
                 memory_limit=memory, local_directory=folder, silence_logs="CRITICAL")
         except RuntimeError as error:
             raise ClusterError("start", f"cluster: expected {workers} new processes, got {error}; in a script, call "
@@ -125,14 +138,19 @@ def _here(distributed: Any, workers: int, timeout_s: float) -> Iterator[Any]:
 def _elsewhere(distributed: Any, address: str, timeout_s: float) -> Iterator[Any]:
     """A client of the scheduler at `address`, once it and its workers are known to compute what we would."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # other versions: an error below, which says more
-            client = distributed.Client(address, timeout=timeout_s, set_as_default=False)
+        with ThreadPoolExecutor(1) as thread:  # in a notebook this thread's own event loop is taken
+            kind = thread.submit(asyncio.run, _kind(distributed, address, timeout_s)).result()
     except Exception as error:  # Dask raises OSError, ValueError, TypeError or RuntimeError, as the address has it
-        reason = type(error.__cause__ or error).__name__
-        raise ClusterError("unreachable", f"{VARIABLE}: expected a Dask scheduler at {address}, got no answer from one "
-                           f"in {timeout_s:g} s ({reason}); start it with `dask scheduler`, correct the address, or "
-                           "unset the variable to compute on this machine") from error
+        reason = error
+        while isinstance(reason.__cause__, Exception):
+            reason = reason.__cause__
+        came = f"no answer in {timeout_s:g} s ({type(reason).__name__}{f': {reason}' if str(reason) else ''})"
+        raise _unreachable(address, came) from error
+    if kind != "Scheduler":
+        raise _unreachable(address, f"a {kind}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # other versions are an error below, which says more
+        client = distributed.Client(address, timeout=timeout_s, set_as_default=False)
     with client:
         try:
             client.wait_for_workers(1, timeout=timeout_s)
@@ -142,6 +160,17 @@ def _elsewhere(distributed: Any, address: str, timeout_s: float) -> Iterator[Any
         theirs = {"the scheduler": client.run_on_scheduler(environment)} | client.run(environment, on_error="return")
         check_versions(environment(), theirs, address)
         yield client
+
+
+async def _kind(distributed: Any, address: str, timeout_s: float) -> str:
+    """Whether a scheduler or a worker is at `address`. Dask's client would wait for ever for one that says nothing."""
+    async with distributed.rpc(address, timeout=timeout_s) as other:  # its error says more than that of the outer limit
+        return (await asyncio.wait_for(other.identity(), timeout_s + 1))["type"]
+
+
+def _unreachable(address: str, got: str) -> ClusterError:
+    return ClusterError("unreachable", f"{VARIABLE}: expected a Dask scheduler at {address}, got {got}; start one with "
+                        "`dask scheduler`, correct the address, or unset the variable to compute on this machine")
 
 
 def _outcome(future: Any, timeout_s: float) -> Any:
@@ -193,7 +222,7 @@ def _checked_address(address: str) -> str:
     except ValueError:
         good, extra = False, ""
     if not good or extra:
-        got = "one with more in it (not shown: it may be secret)" if extra or "@" in address else repr(address)
+        got = "one with more in it (not shown: it may be a password)" if extra or "@" in address else repr(address)
         raise SettingsError(f"{VARIABLE}: expected an address such as tcp://127.0.0.1:8786, without user or password, "
                             f"got {got}")
     return f"{parts.scheme}://{parts.netloc}"
