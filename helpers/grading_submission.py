@@ -29,7 +29,7 @@ SUSPICIOUS = {
     "the seal of verdicts": rf"exercise_seal|begin_sealing|grading_guard|{re.escape(MIME)}",
     "frames of its callers": r"\b_getframe\b|\bf_locals\b|\bf_back\b|inspect\.(?:stack|currentframe)",
     "the memory of the process": r"\bgc\.get_|\bctypes\b|__closure__|cell_contents",
-    "COURSE_ variables": r"COURSE_[A-Z]",
+    "COURSE_ variables": r"COURSE_(?!FLAG)[A-Z]",  # the flag is what one exercise is about
 }
 
 
@@ -76,25 +76,32 @@ class Submission:
 def read_template(path: Path) -> Template:
     """Our own notebook of exercises, executed: the points of each exercise stand in the output of its check.
 
+    The first code cell is the set-up; an exercise goes from its heading to its check. What stands between a check and
+    the next heading uses the answer for the reader's own interest, and is not run.
+
     Raises:
         NotGradable: a check shows no verdict; the notebook has not been executed.
     """
-    cells = [cell for cell in read_cells(path) if cell["cell_type"] == "code"]
-    setup, *cells = cells
-    exercises, code, stub, ours = [], [], "", {setup["id"]: _text(setup)}
-    for cell in cells:
+    setup, exercises, code, stub, ours = "", [], [], "", {}
+    for cell in read_cells(path):
+        if cell["cell_type"] != "code":
+            code = [] if cell["source"].startswith("## ") else code
+            continue
+        setup = setup or _text(cell)
         if _tagged(cell, ANSWER):
             code, stub = [*code, None], _text(cell)
             continue
         code, ours[cell["id"]] = [*code, _text(cell)], _text(cell)
         if number := _tagged(cell, CHECK):
-            of = [output["data"][MIME]["of"] for output in cell["outputs"] if MIME in output.get("data", {})]
-            if not of:
-                raise NotGradable(f"{path.name}: check-{number:02d} shows no verdict; store the outputs with "
-                                  "`course run 09 --update`")
-            exercises.append(Exercise(number, tuple(code), stub, _rebound(stub), of[-1]))
-            code = []
-    return Template(_text(setup), tuple(exercises), ours)
+            exercises.append(Exercise(number, tuple(code), stub, _rebound(stub), _points(cell, path)))
+    return Template(setup, tuple(exercises), ours)
+
+
+def _points(check: dict, path: Path) -> int:
+    for output in check["outputs"]:
+        if MIME in output.get("data", {}):
+            return output["data"][MIME]["of"]
+    raise NotGradable(f"{path.name}: {check['id']} shows no verdict; store its outputs with `course run 09 --update`")
 
 
 def read_submission(path: Path, template: Template) -> Submission:
@@ -137,6 +144,25 @@ def read_cells(path: Path) -> list[dict]:
     Raises:
         NotGradable: what is wrong with the file.
     """
+    try:
+        notebook = json.loads(_content(path).decode("utf-8-sig"), parse_int=_whole_number)
+    except UnicodeDecodeError:
+        raise NotGradable("not a notebook: its text is not UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise NotGradable(f"not a notebook: damaged JSON ({one_line(str(error), 80)})") from None
+    except RecursionError:
+        raise NotGradable("not a notebook: its JSON nests too deeply") from None
+    cells = notebook.get("cells") if isinstance(notebook, dict) else None
+    if not isinstance(cells, list):
+        raise NotGradable("not a notebook of format 4: it has no list of cells; save it again in JupyterLab")
+    return [_whole(cell) for cell in cells]
+
+
+def _whole_number(digits: str) -> int:
+    return int(digits[:100])  # Python refuses one of thousands of digits; none that counts here is so long
+
+
+def _content(path: Path) -> bytes:
     if path.is_symlink():
         raise NotGradable(LINK)
     try:
@@ -144,18 +170,9 @@ def read_cells(path: Path) -> list[dict]:
             raise NotGradable("not a file" if path.exists() else "there is no such file")
         if (size := path.stat().st_size) > MAX_FILE:
             raise NotGradable(f"{size / 1e6:.0f} MB, larger than {MAX_FILE / 1e6:.0f} MB; clear its outputs")
-        notebook = json.loads(path.read_bytes().decode("utf-8-sig"))
+        return path.read_bytes()
     except OSError as error:
         raise NotGradable(f"cannot be read: {error.strerror or type(error).__name__}") from None
-    except UnicodeDecodeError:
-        raise NotGradable("not a notebook: its text is not UTF-8") from None
-    except (ValueError, RecursionError) as error:
-        told = one_line(str(error), 80) if isinstance(error, json.JSONDecodeError) else "it nests too deeply"
-        raise NotGradable(f"not a notebook: damaged JSON ({told})") from None
-    cells = notebook.get("cells") if isinstance(notebook, dict) else None
-    if not isinstance(cells, list):
-        raise NotGradable("not a notebook of format 4: it has no list of cells; save it again in JupyterLab")
-    return [_whole(cell) for cell in cells]
 
 
 def _whole(cell: object) -> dict:

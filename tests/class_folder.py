@@ -37,7 +37,7 @@ def verdict_output(number: int, points: int = 0) -> dict:
 
 def right(number: int) -> str:
     """A right answer."""
-    return f"def {WORDS[number - 1]}():\n    return {number}"
+    return f"def {WORDS[number - 1]}():\n    return DATA"
 
 
 def notebook(answers: dict[int, str] | None = None, *, points: int = 0) -> dict:
@@ -45,9 +45,12 @@ def notebook(answers: dict[int, str] | None = None, *, points: int = 0) -> dict:
     cells = [{"cell_type": "markdown", "id": "start", "metadata": {}, "source": "# Numbers"}, cell("setup", SETUP)]
     for number, word in enumerate(WORDS, start=1):
         stub = f"def {word}():\n    return TODO  # your lines here"
-        cells += [cell(f"answer-{number:02d}", (answers or {}).get(number, stub), "exercise", f"answer-{number:02d}"),
+        cells += [{"cell_type": "markdown", "id": f"task-{number:02d}", "metadata": {}, "source": f"## {number}"},
+                  cell(f"data-{number:02d}", f"DATA = {number}"),
+                  cell(f"answer-{number:02d}", (answers or {}).get(number, stub), "exercise", f"answer-{number:02d}"),
                   cell(f"check-{number:02d}", f"check_{word}({word})", "check", f"check-{number:02d}",
-                       outputs=(verdict_output(number, points),))]
+                       outputs=(verdict_output(number, points),)),
+                  cell(f"more-{number:02d}", f"{word}() + 1")]
     return {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
 
 

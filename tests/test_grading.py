@@ -153,8 +153,8 @@ def test_our_own_cells_that_do_not_run_are_said_to_be_ours(tmp_path):
 
 def test_our_notebook_without_outputs_is_refused(tmp_path):
     bare = notebook()
-    bare["cells"][3]["outputs"] = []
-    with pytest.raises(NotGradable, match="check-01 shows no verdict; store the outputs with `course run 09 --update`"):
+    next(cell for cell in bare["cells"] if cell["id"] == "check-01")["outputs"] = []
+    with pytest.raises(NotGradable, match="check-01 shows no verdict; store its outputs with `course run 09 --update`"):
         grade_all([], exercises=write(tmp_path / "09.ipynb", bare))
 
 

@@ -1,0 +1,104 @@
+"""What a graded kernel refuses by itself, and how it notices that the course's functions were changed."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from helpers import exercise_values, grading_guard
+from helpers.grading_guard import make_hook, on_loopback, unchanged_since_now
+
+WRITE = os.O_WRONLY | os.O_CREAT
+
+
+@pytest.fixture
+def hook(tmp_path, monkeypatch):
+    """The hook of a run in a folder, which is the working folder too."""
+    monkeypatch.chdir(tmp_path)
+    return make_hook(tmp_path)
+
+
+@pytest.mark.parametrize(("event", "args"), [
+    ("socket.connect", (None, ("192.0.2.1", 80))), ("socket.connect", (None, ("2001:db8::1", 80, 0, 0))),
+    ("socket.sendto", (None, ("192.0.2.1", 53))), ("socket.sendmsg", (None, ("192.0.2.1", 53))),
+    ("socket.getaddrinfo", ("example.org", 443, 0, 0, 0)), ("socket.getaddrinfo", (b"example.org", 443, 0, 0, 0)),
+    ("socket.gethostbyname", ("127.0.0.1.example.org",)), ("socket.gethostbyaddr", ("192.0.2.1",)),
+    ("open", ("/etc/x", "w", WRITE)), ("open", (b"/etc/x", None, os.O_RDWR)), ("open", ("../x", "a", WRITE)),
+    ("open", (Path("/etc/x"), "w", WRITE)), ("os.remove", ("/etc/x", -1)), ("os.rename", ("x", "/etc/x", -1, -1)),
+    ("shutil.rmtree", ("..", None)), ("os.fork", ()), ("os.exec", ("/bin/true", [], None)), ("os.kill", (0, 9)),
+    ("os.kill", (1, 9)), ("os.kill", (-1, 9)), ("os.killpg", (1, 9))])
+def test_what_leads_out_is_refused(hook, event, args):
+    with pytest.raises(PermissionError, match="while grading"):
+        hook(event, args)
+
+
+@pytest.mark.parametrize(("event", "args"), [
+    ("socket.connect", (None, ("127.0.0.1", 80))), ("socket.connect", (None, ("::1", 80, 0, 0))),
+    ("socket.connect", (None, "/run/socket")), ("socket.getaddrinfo", ("localhost", 80, 0, 0, 0)),
+    ("socket.getaddrinfo", (None, 80, 0, 0, 0)), ("socket.sendmsg", (None, None)), ("socket.bind", (None, ("", 0))),
+    ("open", ("x", "w", WRITE)), ("open", ("/etc/hosts", "r", os.O_RDONLY)), ("open", (3, "w", WRITE)),
+    ("open", (os.devnull, "w", WRITE)), ("open", ("x", "r", None)), ("os.remove", ("x", -1)),
+    ("os.mkdir", ("a/b", 511, -1)), ("os.kill", (os.getpid(), 9)), ("import", ("os", None, None, None, None)),
+    ("subprocess.Popen", ("x", [], None, None))])
+def test_what_stays_inside_is_not(hook, event, args):
+    assert hook(event, args) is None
+
+
+def test_a_link_out_of_the_folder_is_out(hook, tmp_path):
+    try:
+        (tmp_path / "link").symlink_to(tmp_path.parent)
+    except OSError:
+        pytest.skip("links need a permission on Windows")
+    with pytest.raises(PermissionError, match="in the working folder only"):
+        hook("open", ("link/x", "w", WRITE))
+
+
+def test_a_child_may_be_ended(hook):
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        assert hook("os.kill", (child.pid, 9)) is None
+        child.kill()
+    assert hook("os.kill", (child.pid, 9)) is None  # it has ended
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "localhost", "", None, b"localhost"])
+def test_loopback_is_this_machine(host):
+    assert on_loopback(host)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.1", "10.0.0.1", "localhost.example.org", "127.0.0.1.org", "::2", "x", 3])
+def test_nothing_else_is(host):
+    assert not on_loopback(host)
+
+
+def test_a_changed_function_class_or_builtin_is_noticed(monkeypatch):
+    unchanged = unchanged_since_now()
+    monkeypatch.setattr(exercise_values, "WIDTH", 7)  # a number may change
+    assert unchanged()
+    for owner, name in ((exercise_values, "agrees"), ("builtins", "bool"), ("math", "isclose"), ("numpy", "allclose"),
+                        ("helpers.plain_data", "why_not_plain"), ("helpers.exercises", "Part")):
+        with monkeypatch.context() as patch:
+            patch.setattr(*((owner, name, lambda *_: True) if owner is exercise_values else
+                            (f"{owner}.{name}", lambda *_: True)))
+            assert not unchanged(), name
+        assert unchanged(), name
+
+
+def test_other_code_in_the_same_function_is_noticed(monkeypatch):
+    unchanged = unchanged_since_now()
+    monkeypatch.setattr(exercise_values.agrees, "__code__", (lambda got, expected: True).__code__)
+    assert not unchanged()
+
+
+def test_beginning_needs_the_key_and_takes_it_away(tmp_path):
+    """In a process of its own, because neither the hook nor the limits can be taken back."""
+    (tmp_path / grading_guard.KEY_FILE).write_bytes(b"k" * 32)
+    code = ("import os, socket\nfrom helpers.grading_guard import begin\nfrom helpers.exercise_seal import seal\n"
+            "begin(memory_mb=500)\nprint(os.listdir(), 'seal' in seal({}))\n"
+            "try:\n    socket.create_connection(('192.0.2.1', 80), 1)\nexcept PermissionError as error:\n"
+            "    print(error)\n"
+            "try:\n    begin(memory_mb=500)\nexcept FileNotFoundError:\n    print('no key')")
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout.splitlines() == [
+        "[] True", "no network while grading: only this machine may be reached, got '192.0.2.1'", "no key"], done.stderr
