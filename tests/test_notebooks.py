@@ -98,10 +98,11 @@ def comparable(notebook: NotebookNode) -> Iterator[str]:
 
 
 def short_cells(notebook: NotebookNode) -> Iterator[str]:
-    """One idea a cell."""
+    """One idea a cell; a solution may hold more than one function, a reader's part of it has ten lines at most."""
     lengths = [len(cell.source.splitlines()) for cell in code_cells(notebook)]
-    yield from (f"In [{number}] has {length} lines, at most 20"
-                for number, length in enumerate(lengths, start=1) if length > 20)
+    limits = [30 if "exercise" in tags(cell) else 20 for cell in code_cells(notebook)]
+    yield from (f"In [{number}] has {length} lines, at most {limit}"
+                for number, (length, limit) in enumerate(zip(lengths, limits, strict=True), start=1) if length > limit)
     if lengths and statistics.median(lengths) > 5:
         yield f"the median cell has {statistics.median(lengths):g} lines, at most 5"
 
@@ -192,6 +193,7 @@ def first_cell(text: str) -> Callable[[NotebookNode], None]:
     (comparable, put(source="plot();  ")), (comparable, put(source="# NBVAL_SKIP\n1")),
     (comparable, put(metadata={"tags": ["nbval-ignore-output"]})),
     (short_cells, put(source="\n".join(["a = 1"] * 21))),
+    (short_cells, put(source="\n".join(["a = 1"] * 31), metadata={"tags": ["exercise"]})),
     (short_cells, lambda notebook: [cell.update(source="a\n" * 6) for cell in code_cells(notebook)]),
     (no_typed_results, first_cell("It gains 12 %.")), (no_typed_results, first_cell("It falls to 0.41 then.")),
     (no_typed_results, first_cell("It takes 3 ms.")), (no_typed_results, first_cell("`code` 1,5 `code`")),
