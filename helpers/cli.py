@@ -13,7 +13,7 @@ from pathlib import Path
 from helpers.curriculum import ROOT, CurriculumError, find_notebooks, load_chapters, with_table
 from helpers.doctor import as_text, examine
 from helpers.execute import DEFAULT_PROCESSES
-from helpers.exercise_source import EXERCISES, write_exercises
+from helpers.exercise_source import EXERCISES, SOLUTIONS, write_exercises
 from helpers.local_model import LocalModelError, fetch_model, model_path
 from helpers.runs import RunError, parse_value, run_notebooks, verify_notebooks
 from helpers.settings import SettingsError
@@ -140,13 +140,17 @@ def doctor(arguments: argparse.Namespace) -> int:
 def run(arguments: argparse.Namespace) -> int:
     """`course run`: 1 when a notebook failed."""
     parameters = {name: parse_value(value) for name, value in arguments.parameters}
-    return int(run_notebooks(find_notebooks(arguments.notebooks), output=arguments.output, parameters=parameters,
+    notebooks, output = find_notebooks(arguments.notebooks), arguments.output
+    if all(path.resolve().parent == SOLUTIONS.parent for path in notebooks):
+        output /= SOLUTIONS.parent.name  # their pages have the names of the exercises'
+    return int(run_notebooks(notebooks, output=output, parameters=parameters,
                              processes=arguments.processes, live=arguments.live, update=arguments.update) > 0)
 
 
 def verify(arguments: argparse.Namespace) -> int:
-    """`course verify`: pytest's exit code."""
-    return verify_notebooks(find_notebooks(arguments.notebooks), processes=arguments.processes)
+    """`course verify`: pytest's exit code; without a name the solutions are compared, too."""
+    notebooks = find_notebooks(arguments.notebooks) + [SOLUTIONS] * (not arguments.notebooks)
+    return verify_notebooks(notebooks, processes=arguments.processes)
 
 
 def record(arguments: argparse.Namespace) -> int:

@@ -74,6 +74,15 @@ def test_run_without_options_replays_into_build(tmp_path, calls):
                                                 "processes": DEFAULT_PROCESSES, "update": False})]
 
 
+def test_pages_of_solutions_have_a_folder_of_their_own_and_are_verified_with_the_rest(tmp_path, monkeypatch, calls):
+    path = write(tmp_path / "solutions", "01_x", "a = 1")
+    monkeypatch.setattr(cli, "SOLUTIONS", path)
+    main(["run", str(path), "--output", str(tmp_path)])
+    main(["verify"])
+    assert calls[0][2]["output"] == tmp_path / "solutions"
+    assert calls[1][1] == [*cli.find_notebooks([]), path]
+
+
 def test_verify_and_record_pass_on_theirs(tmp_path, calls):
     path = write(tmp_path, "01_x", "a = 1")
     assert main(["verify", str(path), "-j", "1"]) == 1
