@@ -15,6 +15,7 @@ import numpy as np
 
 from helpers.llm import Reply
 from helpers.problems import Problem
+from helpers.progress_bar import progress_bar
 from helpers.reflexion import Episode, judged, solve
 from helpers.stats import Difference, paired_difference, proportion_interval
 
@@ -100,7 +101,7 @@ def run_arm(name: str, problems: Sequence[Problem], chat: Callable[..., Reply], 
                            **settings, **heat) for heat, seed in draws)
 
     with ThreadPoolExecutor(getattr(chat, "parallel", 1)) as workers:
-        return ArmResult(name, tuple(workers.map(row, problems)))
+        return ArmResult(name, tuple(progress_bar(workers.map(row, problems), name, total=len(problems))))
 
 
 def compare(treated: ArmResult, control: ArmResult, *, rng: np.random.Generator) -> Difference:

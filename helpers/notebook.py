@@ -89,6 +89,11 @@ def show(figure: Figure, *, caption: str, alt: str) -> None:
     metadata is read by neither JupyterLab nor nbconvert; the plain-text form carries caption and alt text.
     The figure is closed, so that it is not drawn twice. Empty captions and alt texts are a `ValueError`.
     """
+    display(figure_bundle(figure, caption=caption, alt=alt), raw=True)
+
+
+def figure_bundle(figure: Figure, *, caption: str, alt: str) -> dict[str, str]:
+    """What `show` displays, by MIME type, for those who put it elsewhere; the figure is closed as well."""
     for name, text in (("caption", caption), ("alt", alt)):
         if not isinstance(text, str) or not text.strip():
             raise ValueError(f"show() expected a sentence as {name}, got {text!r}; say what the figure shows")
@@ -98,7 +103,7 @@ def show(figure: Figure, *, caption: str, alt: str) -> None:
     encoded = base64.b64encode(picture.getvalue()).decode("ascii")
     markup = (f'<figure><img src="data:image/png;base64,{encoded}" alt="{html.escape(alt, quote=True)}" '
               f'style="max-width:100%"><figcaption>{html.escape(caption)}</figcaption></figure>')
-    display({"text/html": markup, "text/plain": wrap(f"{caption}\n[figure: {alt}]")}, raw=True)
+    return {"text/html": markup, "text/plain": wrap(f"{caption}\n[figure: {alt}]")}
 
 
 @dataclass

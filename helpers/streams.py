@@ -18,6 +18,7 @@ from helpers.learning import LessonMaker
 from helpers.llm import Reply
 from helpers.memory import VectorMemory
 from helpers.problems import Problem
+from helpers.progress_bar import progress_bar
 from helpers.reflexion import Episode, solve
 from helpers.stats import Difference, paired_difference
 
@@ -68,7 +69,8 @@ def run_streams(name: str, problems: Sequence[Problem], chat: Callable[..., Repl
         (heat, seed), memory = draws[j], memories[j]
         return {i: solve(problems[i], chat, memory=memory, learn=learn, k=k, temperature=heat, seed=seed,
                          episode_id=f"{name}, stream {j}, {problems[i].id}",
-                         **{"judge": judge_once, "iterations": 1} | settings) for i in sequences[j]}
+                         **{"judge": judge_once, "iterations": 1} | settings)
+                for i in progress_bar(sequences[j], f"{name}, stream {j + 1}")}
 
     with ThreadPoolExecutor(getattr(chat, "parallel", 1)) as workers:
         ran = list(workers.map(stream, range(len(orders))))
