@@ -112,13 +112,21 @@ def _recorded_said(search: Callable[..., object], conclude: Callable[..., object
         return word if word is TODO else (word, str(gain(*pair)))
 
     def right(got: object) -> bool:
-        d = gain(*domain_outcomes(search, own))
-        return got[0] == SAID[0 if d.low > 0 else 1 if d.high < 0 else 2]
+        return got[0] == conclusion(gain(*domain_outcomes(search, own)))
 
     whose = "its own family" if own else "another family"
     return Part(f"conclude(with a lesson of {whose}, without): recorded runs", run, f"one of {', '.join(SAID)}, as the "
                 "interval beside it says", accept=right, why="Your search picked the lessons, your conclusion read the "
                 "outcomes of the answers recorded for them.")
+
+
+def conclusion(found: Difference) -> str:
+    """What the interval of a difference says.
+
+    >>> conclusion(Difference(mean=0.1, low=0.0, high=0.2, level=0.95, up=3, down=1))
+    'not shown'
+    """
+    return SAID[0 if found.low > 0 else 1 if found.high < 0 else 2]
 
 
 def transfer_table(search: Callable[..., object]) -> None:

@@ -11,6 +11,7 @@ from helpers.exercise_lessons import (
     SHELF,
     check_domains,
     check_teach,
+    conclusion,
     domain_outcomes,
     lesson_outcomes,
     lesson_table,
@@ -22,7 +23,7 @@ from helpers.exercise_lessons import (
 from helpers.exercise_recorded import asked, bank, gain, lesson, nearest, told
 from helpers.exercises import TODO
 from helpers.prompts import task_messages
-from helpers.stats import mcnemar, paired_difference
+from helpers.stats import Difference, mcnemar, paired_difference
 
 RIGHT_3 = tuple(solution(3)[name] for name in ("search_in_family", "conclude"))
 RIGHT_4 = solution(4)["teach"]
@@ -129,6 +130,12 @@ def test_a_wrong_conclusion_is_told_why(conclude, says):
     verdict = outcome(check_domains, SEARCH, conclude)
     assert verdict.outcome == "wrong" and 6 <= verdict.points < verdict.of
     assert says in " ".join(verdict.message.split())
+
+
+@pytest.mark.parametrize(("low", "high", "said"), [(0.01, 0.3, "helps"), (-0.1, 0.3, "not shown"),
+                                                   (-0.3, 0.1, "not shown"), (-0.3, -0.01, "hurts")])
+def test_the_interval_and_not_the_mean_decides(low, high, said):
+    assert conclusion(Difference((low + high) / 2, low, high, 0.95, 5, 5)) == said
 
 
 def test_a_search_that_raises_is_wrong_and_not_a_crash():
