@@ -25,7 +25,7 @@ from helpers.settings import DATA
 from helpers.stats import Difference, paired_difference
 
 TABLE = DATA / "governed_table.npz"
-K = 1  # lessons shown an episode
+K = 2  # lessons shown an episode, as in most of notebook 08
 STREAMS = 40
 RIVALS = ("no memory", "no governance", "LRU", "re-ranking", "oracle")
 PRACTICE, JUDGED = 0, 1000                    # the first seed of the orders
