@@ -11,6 +11,7 @@ from itertools import cycle
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 
 from helpers.agent_trial import Trial
 from helpers.convergence_plots import finish, plain_numbers
@@ -45,7 +46,11 @@ def recall_and_cost(rows: Sequence[Measured]) -> Figure:
         left.plot(list(row.recall), list(row.recall.values()), color=colour, marker=marker,
                   label=f"{row.size:,} lessons")
     left.axhline(1, color="black", linestyle="--", linewidth=1.2, label="exact search")
-    left.set_ylim(0, 1.05)
+    left.set_xscale("log")
+    left.minorticks_off()
+    left.set_xticks(list(rows[0].recall))
+    plain_numbers(left, "x")
+    left.set_ylim(min(0.9, *(min(row.recall.values()) - 0.02 for row in rows)), 1.005)
     left.legend(frameon=False, fontsize=8, loc="lower right")
     finish(left, xlabel="candidates the index keeps, ef_search", ylabel="recall of the true nearest")
     _speeds(right, rows)
@@ -58,6 +63,7 @@ def _speeds(axes: Axes, rows: Sequence[Measured]) -> None:
     ways |= {f"server, index at {ef}": [row.indexed_ms[ef] for row in rows] for ef in rows[0].indexed_ms}
     for (way, times), colour, marker in zip(ways.items(), cycle((GREY, *SERIES[:-1])), cycle(MARKERS)):
         axes.loglog([row.size for row in rows], [1e3 / ms for ms in times], color=colour, marker=marker, label=way)
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.minorticks_off()
     axes.set_xticks([row.size for row in rows])
     plain_numbers(axes, "x")
