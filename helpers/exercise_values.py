@@ -54,6 +54,14 @@ def _unboxed(value: object) -> object:
     return value.item() if boxed else value
 
 
+def _unboxed_deeply(value: object, depth: int = 3) -> object:
+    if depth and type(value) in (list, tuple):
+        return type(value)(_unboxed_deeply(member, depth - 1) for member in value)
+    if depth and type(value) is dict:
+        return {key: _unboxed_deeply(member, depth - 1) for key, member in value.items()}
+    return _unboxed(value)
+
+
 def _same_array(got: object, expected: np.ndarray) -> bool:
     if not isinstance(got, np.ndarray | list | tuple):
         return False
@@ -74,7 +82,7 @@ def shown(value: object, limit: int = WIDTH) -> str:
     >>> shown([1, "two"]), shown(np.array([[0.5, 1.0]]))
     ("[1, 'two']", 'array([[0.5, 1. ]])')
     """
-    value = _unboxed(value)
+    value = _unboxed_deeply(value)
     if not why_not_plain(value):
         return as_text(value, limit)
     try:

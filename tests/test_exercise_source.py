@@ -2,11 +2,16 @@
 
 import json
 
+import nbformat
 import pytest
 
 from helpers.curriculum import CurriculumError
 from helpers.exercise_source import EXERCISES, SOLUTIONS, stub, without_solutions, write_exercises
+from helpers.exercises import MIME
+from helpers.fresh_kernel import execute_one
+from helpers.jobs import Job
 
+pytestmark = pytest.mark.filterwarnings("ignore:'asyncio\\.:DeprecationWarning")  # papermill's, on Windows
 BEGIN, END = "    # BEGIN SOLUTION", "    # END SOLUTION"
 ANSWER = f'def f(x):\n    """Twice x."""\n{BEGIN}\n    y = x\n    return y + x\n{END}'
 
@@ -66,6 +71,22 @@ def test_writing_twice_gives_the_same_bytes_and_says_so(tmp_path):
     first = exercises.read_bytes()
     assert write_exercises(solutions, exercises) is False
     assert exercises.read_bytes() == first and b"y = x" not in first and not list(tmp_path.glob("*.part"))
+
+
+def test_wrong_answers_stop_no_run(tmp_path):
+    """Untouched and solved, the notebook is run by `course verify`; here every answer is None."""
+    notebook = json.loads(EXERCISES.read_text(encoding="utf-8"))
+    for item in notebook["cells"]:
+        if "exercise" in item["metadata"].get("tags", []):
+            item["source"] = [line.replace("TODO", "None") for line in item["source"]]
+    path = tmp_path / EXERCISES.name
+    path.write_text(json.dumps(notebook), encoding="utf-8")
+    run = execute_one(Job(notebook=path, output=tmp_path / "build"))
+    assert (run.passed, run.problem) == (True, "")
+    verdicts = [output.data[MIME] for item in nbformat.read(tmp_path / "build" / path.name, as_version=4).cells
+                for output in item.get("outputs", []) if MIME in output.get("data", {})]
+    assert [verdict["number"] for verdict in verdicts] == list(range(1, 12))
+    assert {verdict["outcome"] for verdict in verdicts} == {"wrong"}
 
 
 def test_the_committed_notebooks_agree_cell_by_cell():

@@ -177,7 +177,7 @@ class Unshowable:
 
 @pytest.mark.parametrize(("value", "text"), [
     ("a\nb", "'a\\nb'"), (np.arange(3), "array([0, 1, 2])"), ([object()], "[<object object>]"),
-    (np.float32(0.5), "0.5"),
+    (np.float32(0.5), "0.5"), ({"a": (np.float64(0.5), [np.int64(2)])}, "{'a': (0.5, [2])}"),
     (Unshowable(), "a Unshowable that cannot be shown (RuntimeError)")])
 def test_values_are_shown_on_one_line_without_addresses(value, text):
     assert shown(value) == text
