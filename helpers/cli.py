@@ -84,7 +84,8 @@ def build_parser() -> argparse.ArgumentParser:
     option.add_argument("source", help="path of the file")
     option.add_argument("target", nargs="?", default="", help="address of the server (default: that of DATABASE_URL)")
     name_option(option)
-    grading_options(add("check", grade, "Grade notebooks of exercises, or a folder of them.",
+    grading_options(add("check", grade, "Grade notebooks of exercises, or a folder of them; exit code 1 when "
+                        "one could not be graded.",
                         "course check work/09_exercises.ipynb", None))
     add("exercises", exercises, "Write the notebook of exercises from the one with the solutions.", "course exercises",
         None)

@@ -2,7 +2,8 @@
 
 Only answer cells are taken from a submission, so its stored outputs, changed checks and other cells count for nothing.
 A kernel that dies, hangs or takes too much costs the exercise it was at; the others go on in a new one. Verdicts are
-read from the outputs of our check cells alone, and only with a seal whose key was made for this kernel.
+read from the outputs of our check cells alone: one for each check that ended without an error, with a seal whose key
+was made for this kernel, and none when functions of the course, of Python or of numpy have been replaced.
 
 Left out: certainty. An answer runs in the same process as its check. One that searches the memory of that process can
 find the key of the seal or the expected values, and one that starts another program can reach the network and the
@@ -136,13 +137,11 @@ def _try(kernel: WatchedKernel, exercise: Exercise, answer: str) -> tuple[int | 
         if run.ended:
             return 0, run.ended, False
         error = error or run.error
-    genuine = [verdict for verdict in run.verdicts if is_ours(verdict, exercise, kernel.key)]
-    if genuine and genuine[-1]["outcome"] == "not attempted":
-        return None, _told(error), True
-    if genuine:
-        return genuine[-1]["points"], _told(error), True
+    if not run.error and len(run.verdicts) == 1 and is_ours(run.verdicts[0], exercise, kernel.key):
+        attempted = run.verdicts[0]["outcome"] != "not attempted"
+        return run.verdicts[0]["points"] if attempted else None, _told(error), True
     if run.verdicts:
-        return 0, "a verdict that is not from our check, or our functions were changed", False
+        return 0, "verdicts that are not from our check, or our functions were changed", False
     return 0, _told(error) or "the check gave no verdict", False
 
 

@@ -29,6 +29,7 @@ SUSPICIOUS = {
     "the seal of verdicts": rf"exercise_seal|begin_sealing|grading_guard|{re.escape(MIME)}",
     "frames of its callers": r"\b_getframe\b|\bf_locals\b|\bf_back\b|inspect\.(?:stack|currentframe)",
     "the memory of the process": r"\bgc\.get_|\bctypes\b|__closure__|cell_contents",
+    "the solutions": r"\bSOLUTIONS\b|solutions[/\\]",
     "COURSE_ variables": r"COURSE_(?!FLAG)[A-Z]",  # the flag is what one exercise is about
 }
 

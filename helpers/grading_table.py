@@ -49,7 +49,7 @@ def progress_line(grade: Grade) -> str:
     >>> progress_line(Grade("ada", {1: 3, 2: 2}))
     'graded ada: 5 points'
     """
-    return f"graded {one_line(grade.name, 60)}: {grade.problem or f'{grade.total} points'}"
+    return one_line(f"graded {grade.name}: {grade.problem or f'{grade.total} points'}")
 
 
 def as_table(grades: Sequence[Grade], template: Template) -> str:

@@ -26,7 +26,7 @@ def subcommands() -> dict[str, argparse.ArgumentParser]:
 
 def test_the_commands_of_the_course_are_there():
     assert set(subcommands()) == {"doctor", "run", "verify", "start", "model", "record", "check", "exercises",
-                                  "readme", "export", "import"}
+                                  "readme", "export", "import", "book"}
 
 
 @pytest.mark.parametrize("name", subcommands())

@@ -69,10 +69,10 @@ def test_the_notes_say_what_happened(graded):
     assert notes["endless"] == ["2: stopped after 5 s"]
     assert notes["wrong"] == ["2: SyntaxError: invalid syntax (<cell>, line 1)",
                               "4: NameError: name 'four' is not defined", "5: SystemExit: 0"]
+    forged = "verdicts that are not from our check, or our functions were changed"
     assert notes["hostile"] == [
         "1: touches the seal of verdicts", "2: touches check_two", "3: touches helpers.exercises",
-        "2: the check gave no verdict", "3: a verdict that is not from our check, or our functions were changed",
-        "4: the kernel ended"]
+        f"1: {forged}", "2: the check gave no verdict", f"3: {forged}", "4: the kernel ended"]
 
 
 def test_the_table_on_the_terminal_shows_the_same(graded):
@@ -99,6 +99,17 @@ def test_an_answer_that_takes_too_much_costs_itself_only(answer, note, ours, tmp
     path = write(tmp_path / "a.ipynb", notebook({1: right(1), 2: answer, 3: right(3)}))
     _, (grade,) = grade_all([path], exercises=ours, limits=Limits(seconds=20, memory_mb=300))
     assert (grade.points, grade.notes) == ({1: 3, 2: 0, 3: 3}, [f"2: {note}"])
+
+
+def test_a_sealed_verdict_of_their_own_counts_neither_alone_nor_beside_ours(ours, tmp_path):
+    report = ("from helpers.exercises import Part, judge, report\ndef {0}():\n"
+              "    report(judge({1}, 'Number {1}', [Part('f()', lambda: 1, 1, points=3)]))\n    {2}")
+    answers = {1: report.format("one", 1, "raise KeyboardInterrupt"), 2: report.format("two", 2, "return 0"),
+               3: right(3)}
+    _, (grade,) = grade_all([write(tmp_path / "a.ipynb", notebook(answers))], exercises=ours, limits=QUICK)
+    assert grade.points == {1: 0, 2: 0, 3: 3}
+    assert grade.notes[:2] == ["1: touches helpers.exercises", "2: touches helpers.exercises"]
+    assert [note[:25] for note in grade.notes[2:]] == ["1: verdicts that are not ", "2: verdicts that are not "]
 
 
 def test_when_the_time_of_a_submission_is_over_the_rest_is_not_run(ours, tmp_path, monkeypatch):

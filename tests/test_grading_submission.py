@@ -92,7 +92,8 @@ def test_an_answer_without_end_is_not_run(tmp_path, template):
     ("import helpers.exercise_seal as s", "the seal of verdicts"), (f"x = '{MIME}'", "the seal of verdicts"),
     ("import sys\nsys._getframe(1).f_locals", "frames of its callers"), ("f.__closure__", "the memory of the process"),
     ("os.environ['COURSE_STRICT']", "COURSE_ variables"), ("check_one = print", "check_one"),
-    ("class check: ...", "check"), ("TODO: int = 3", "TODO")])
+    ("open('../notebooks/solutions/09_exercises.ipynb')", "the solutions"), ("class check: ...", "check"),
+    ("TODO: int = 3", "TODO")])
 def test_what_looks_like_forging_is_noted_and_graded_all_the_same(tmp_path, template, answer, note):
     found = read(tmp_path, notebook({1: answer}), template)
     assert found.notes == (f"1: touches {note}",) and found.answers == {1: answer}

@@ -33,7 +33,7 @@ def test_columns_stand_under_one_another_whatever_the_script():
 def test_control_characters_do_not_reach_the_terminal():
     grade = Grade("a\x1b[31m\nb", problem="c\rd")
     assert "\x1b" not in as_table([grade], TEMPLATE) and len(as_table([grade], TEMPLATE).splitlines()) == 2
-    assert progress_line(grade) == "graded a [31m b: c d".replace("c d", "c\rd") or "\r" not in progress_line(grade)
+    assert progress_line(grade) == "graded a [31m b: c d"
 
 
 @pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(A1)", "=cmd|' /C calc'!A0"])
