@@ -69,7 +69,8 @@ def ask(question: str, options: Mapping[str, str], *, answer: str) -> None:
     """Show `question` with its `options`, each mapped to the explanation found behind it; `answer` names the right one.
 
     The verdict is added in words, so that an explanation need not start with one. Fewer than two options, an answer
-    that is none of them and an empty explanation are a `ValueError`.
+    that is none of them and an empty explanation are a `ValueError`. The cell that asks names the answer in its code:
+    give it the tag `hide-input` and the metadata `{"jupyter": {"source_hidden": true}}`, which fold the code away.
 
     >>> ask("What is 2 + 2?", {"22": "That joins texts.", "4": "Numbers are added."}, answer="4")
     What is 2 + 2?

@@ -1,11 +1,15 @@
 """Self-check questions: what is shown, in which forms, and what is refused."""
 
+import re
 from html.parser import HTMLParser
 
+import nbformat
 import pytest
 from nbconvert import HTMLExporter
+from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
+from helpers.curriculum import find_notebooks
 from helpers.self_check import RIGHT, WRONG, SelfCheck, ask, marked_up
 
 OPTIONS = {"blue": "Short waves scatter more.", "green": "That is `grass`, not sky & air."}
@@ -78,3 +82,33 @@ def test_a_question_without_words_is_refused():
     with pytest.raises(ValueError, match="as question"):
         ask("  ", OPTIONS, answer="blue")
 
+
+
+def questions(number: int) -> list[NotebookNode]:
+    """The cells of a notebook that ask."""
+    notebook = nbformat.read(find_notebooks([f"{number:02d}"])[0], as_version=4)
+    start = next(i for i, cell in enumerate(notebook.cells) if cell.source.startswith("## Check yourself"))
+    end = next(i for i, cell in enumerate(notebook.cells) if cell.source.startswith("## What you can now say"))
+    return [cell for cell in notebook.cells[start:end] if cell.cell_type == "code"]
+
+
+@pytest.mark.parametrize("number", range(1, 8))
+def test_notebooks_end_with_three_questions_whose_code_is_folded_away(number):
+    cells = questions(number)
+    assert len(cells) == 3
+    for cell in cells:
+        assert "hide-input" in cell.metadata.tags, "the code names the answer"
+        assert cell.metadata.jupyter.source_hidden
+        page, = (output["data"]["text/html"] for output in cell.outputs)
+        assert page.count(f"<p>{RIGHT}") == 1 and page.count(f"<p>{WRONG}") >= 2
+
+
+def test_the_right_option_has_no_place_and_no_length_of_its_own():
+    places, longest = [], []
+    for cell in (cell for number in range(1, 8) for cell in questions(number)):
+        options = re.findall(r"<summary>\(\w\) (.+)</summary><p>(\w+)", cell.outputs[0]["data"]["text/html"])
+        right = [verdict == RIGHT.rstrip(".") for _, verdict in options].index(True)
+        places.append(right)
+        longest.append(len(options[right][0]) == max(len(option) for option, _ in options))
+    assert max(places.count(place) for place in range(3)) <= len(places) / 2
+    assert sum(longest) <= len(longest) * 0.6
