@@ -66,6 +66,9 @@ def _for_site(notebook: NotebookNode, path: Path, terms: dict[str, str], reposit
             cell.source = link_terms(cell.source, terms, seen)
         elif solutions and "exercise" in cell.metadata.get("tags", []):
             cell.metadata["tags"] = [*cell.metadata["tags"], "hide-input"]
+        for output in cell.get("outputs", []):
+            for kind in [kind for kind in output.get("data", {}) if not kind.startswith(("text/", "image/"))]:
+                del output.data[kind]  # what only a program reads, such as an exercise's verdict
     if repository:
         notebook.cells.insert(1, nbformat.v4.new_markdown_cell(links_elsewhere(path, repository), id="elsewhere"))
     return notebook
