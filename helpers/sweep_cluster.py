@@ -28,6 +28,9 @@ KINDS = ("start", "unreachable", "no_workers", "versions", "lost")
 INSTALL = 'pip install -e ".[scale]"'
 VARIABLE = "DASK_SCHEDULER_ADDRESS"
 MEMORY = 2 * 2**30  # bytes: what a worker may fill at most, or its share of the machine where that is less
+# A worker that was killed is started again. Dask takes one that is not back in 15 s off the list for ever, which on a
+# busy machine may be all of them.
+SETTINGS = {"distributed.deploy.lost-worker-timeout": "1 day"}
 PACKAGES = ("dask", "distributed", "numpy", "scipy")
 
 
@@ -80,7 +83,7 @@ class Cluster:
                 yield future, _outcome(future, self.timeout_s)
             except TimeoutError:  # its worker died since
                 continue
-            except CancelledError:  # the scheduler did
+            except (CancelledError, OSError):  # the scheduler did, which passes the results on
                 raise self._lost() from None
 
     def _alive(self) -> bool:
@@ -120,13 +123,16 @@ def cluster(workers: int = 2, *, timeout_s: float = 30.0) -> Iterator[Cluster]:
 @contextmanager
 def _here(distributed: Any, workers: int, timeout_s: float) -> Iterator[Any]:
     """A client of new processes, which keep what they write in a temporary folder."""
+    import dask
+
     memory = min(MEMORY, distributed.system.MEMORY_LIMIT // workers)
-    with tempfile.TemporaryDirectory(prefix="course-sweep-", ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(prefix="course-sweep-", ignore_cleanup_errors=True) as folder, \
+            dask.config.set({"temporary-directory": folder, **SETTINGS}):
         try:
             local = distributed.LocalCluster(
-                n_workers=workers, threads_per_worker=1, host="127.0.0.1", dashboard_address=None,
-                scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # its web server: any port, never a busy 8787
-                memory_limit=memory, local_directory=folder, silence_logs="CRITICAL")
+                n_workers=workers, threads_per_worker=1, memory_limit=memory, silence_logs="CRITICAL",
+                host="127.0.0.1", dashboard_address=None,
+                scheduler_kwargs={"dashboard_address": "127.0.0.1:0"})  # a web server there is: any port, not 8787
         except RuntimeError as error:
             raise ClusterError("start", f"cluster: expected {workers} new processes, got {error}; in a script, call "
                                'it below `if __name__ == "__main__":`') from error

@@ -275,7 +275,7 @@ def test_an_address_where_nobody_listens_is_an_error_in_finite_time(monkeypatch:
 def test_a_server_of_another_kind_is_an_error_in_finite_time(monkeypatch: pytest.MonkeyPatch) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as mute:
         monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", f"127.0.0.1:{mute.getsockname()[1]}")
-        with pytest.raises(ClusterError, match=r"at tcp://127\.0\.0\.1:\d+, no answer in 0\.5 s \(TimeoutError\);"), \
+        with pytest.raises(ClusterError, match=r":\d+, got no answer in 0\.5 s \(TimeoutError\);"), \
                 cluster(timeout_s=0.5):
             pass
 
