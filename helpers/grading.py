@@ -25,8 +25,9 @@ from pathlib import Path
 
 from helpers.exercise_seal import signature
 from helpers.exercise_source import EXERCISES
+from helpers.grading_files import NotGradable, find_submissions
 from helpers.grading_kernel import START_S, Limits, WatchedKernel
-from helpers.grading_submission import Exercise, NotGradable, Template, find_submissions, read_submission, read_template
+from helpers.grading_submission import Exercise, Template, read_submission, read_template
 from helpers.plain_data import one_line, without_paths
 
 BEGIN = "from helpers.grading_guard import begin as _begin; _begin(memory_mb={}); del _begin"

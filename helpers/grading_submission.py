@@ -1,4 +1,4 @@
-"""Find submissions and read the answers in them; what cannot be read becomes a reason, never an error.
+"""Read our own notebook of exercises, and the answers in a submission.
 
 Only the text of answer cells is taken from a submission. Outputs stored in it, and every other cell, are left out; a
 code cell that is not as we wrote it is mentioned in a note.
@@ -7,19 +7,15 @@ code cell that is not as we wrote it is mentioned in a note.
 from __future__ import annotations
 
 import ast
-import json
-import os
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from helpers.curriculum import CurriculumError
 from helpers.exercises import MIME
-from helpers.plain_data import one_line
+from helpers.grading_files import NotGradable, read_cells
 
-MAX_FILE = 20_000_000  # bytes of a notebook; its outputs count
 MAX_ANSWER = 100_000  # characters of one answer
 ANSWER = re.compile(r"answer-(\d\d)")
 CHECK = re.compile(r"check-(\d\d)")
@@ -32,13 +28,6 @@ SUSPICIOUS = {
     "the solutions": r"\bSOLUTIONS\b|solutions[/\\]",
     "COURSE_ variables": r"COURSE_(?!FLAG)[A-Z]",  # the flag is what one exercise is about
 }
-
-
-LINK = "a symbolic link, which is not followed; hand in the file itself"
-
-
-class NotGradable(CurriculumError):
-    """A submission that has no answers to grade; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -139,56 +128,6 @@ def suspicions(answer: str, exercise: Exercise, template: Template) -> list[str]
     return seen + sorted(_rebound(answer) & _bound(template.setup))
 
 
-def read_cells(path: Path) -> list[dict]:
-    """The cells of the notebook at `path`, each with cell_type, source, metadata, outputs and id in place.
-
-    Raises:
-        NotGradable: what is wrong with the file.
-    """
-    try:
-        notebook = json.loads(_content(path).decode("utf-8-sig"), parse_int=_whole_number)
-    except UnicodeDecodeError:
-        raise NotGradable("not a notebook: its text is not UTF-8") from None
-    except json.JSONDecodeError as error:
-        raise NotGradable(f"not a notebook: damaged JSON ({one_line(str(error), 80)})") from None
-    except RecursionError:
-        raise NotGradable("not a notebook: its JSON nests too deeply") from None
-    cells = notebook.get("cells") if isinstance(notebook, dict) else None
-    if not isinstance(cells, list):
-        raise NotGradable("not a notebook of format 4: it has no list of cells; save it again in JupyterLab")
-    return [_whole(cell) for cell in cells]
-
-
-def _whole_number(digits: str) -> int:
-    return int(digits[:100])  # Python refuses one of thousands of digits; none that counts here is so long
-
-
-def _content(path: Path) -> bytes:
-    if path.is_symlink():
-        raise NotGradable(LINK)
-    try:
-        if not path.is_file():
-            raise NotGradable("not a file" if path.exists() else "there is no such file")
-        if (size := path.stat().st_size) > MAX_FILE:
-            raise NotGradable(f"{size / 1e6:.0f} MB, larger than {MAX_FILE / 1e6:.0f} MB; clear its outputs")
-        return path.read_bytes()
-    except OSError as error:
-        raise NotGradable(f"cannot be read: {error.strerror or type(error).__name__}") from None
-
-
-def _whole(cell: object) -> dict:
-    """A cell with every field in its type; what is not a cell becomes an empty one."""
-    cell = cell if isinstance(cell, dict) else {}
-    metadata = cell.get("metadata") if isinstance(cell.get("metadata"), dict) else {}
-    tags = metadata.get("tags") if isinstance(metadata.get("tags"), list) else []
-    source = cell.get("source")
-    lines = source if isinstance(source, list) else [source]
-    text = "".join(line for line in lines if isinstance(line, str)).encode("utf-8", "replace").decode("utf-8")
-    outputs = [output for output in cell.get("outputs") or () if isinstance(output, dict)]
-    return {"cell_type": cell.get("cell_type"), "source": text.replace("\r\n", "\n"), "id": str(cell.get("id")),
-            "tags": [tag for tag in tags if isinstance(tag, str)], "outputs": outputs}
-
-
 def _text(cell: dict) -> str:
     return cell["source"].rstrip()
 
@@ -238,38 +177,3 @@ def _names(code: str, *, imports: bool) -> Iterator[str]:
         elif isinstance(node, ast.Assign | ast.AnnAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             yield from (name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name))
-
-
-def find_submissions(paths: Iterable[Path]) -> list[tuple[str, Path, str]]:
-    """Name, path and, where nothing can be graded, the reason, of each submission among files and folders.
-
-    A notebook in a folder is named by its path from there without the ending. A folder in that folder that holds no
-    notebook is a row as well: somebody handed in something else. What is given twice is one submission.
-    """
-    rows: dict[Path, tuple[str, str]] = {}
-    for path in paths:
-        inside = _in_folder(path) if path.is_dir() else [(path.name.removesuffix(".ipynb"), path, _no_notebook(path))]
-        for name, file, why in inside:
-            rows.setdefault(file.absolute(), (name, why))
-    names = [name for name, _ in rows.values()]
-    return [(name if names.count(name) == 1 else file.as_posix().removesuffix(".ipynb"), file, why)
-            for file, (name, why) in rows.items()]
-
-
-def _no_notebook(path: Path) -> str:
-    return "" if path.suffix == ".ipynb" or not path.exists() else "not a notebook: its name does not end in .ipynb"
-
-
-def _in_folder(folder: Path) -> list[tuple[str, Path, str]]:
-    rows, first = [], []
-    for place, folders, files in os.walk(folder):
-        here = Path(place)
-        links = [name for name in folders if (here / name).is_symlink()]
-        folders[:] = sorted(name for name in folders if name not in links and not name.startswith("."))
-        first = first or [here / name for name in folders]
-        found = [(here / name, LINK) for name in links]
-        found += [(here / name, "") for name in files if name.endswith(".ipynb") and not name.startswith(".")]
-        rows += [(path.relative_to(folder).as_posix().removesuffix(".ipynb"), path, why) for path, why in found]
-    empty = [place for place in first if not any(path.is_relative_to(place) for _, path, _ in rows)]
-    rows += [(place.name, place, "no notebook in this folder") for place in empty]
-    return sorted(rows) or [(folder.resolve().name, folder, "no notebook in this folder")]

@@ -19,8 +19,9 @@ from helpers import cli, grading
 from helpers.exercise_seal import signature
 from helpers.exercise_source import EXERCISES, SOLUTIONS
 from helpers.grading import Grade, grade_all, is_ours
+from helpers.grading_files import NotGradable
 from helpers.grading_kernel import MARK, Limits, environment
-from helpers.grading_submission import Exercise, NotGradable
+from helpers.grading_submission import Exercise
 
 QUICK = Limits(seconds=5, memory_mb=1024)
 
