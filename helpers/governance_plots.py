@@ -134,13 +134,16 @@ def against_effects(truth: np.ndarray, panels: Mapping[str, np.ndarray], groups:
     """One panel an estimator: its value of each lesson by what the lesson truly adds, a colour and a marker a group.
 
     `groups` are masks over the lessons. Panels named in `equal` are in the unit of the truth, and get the line on
-    which both are the same.
+    which both are the same. Two panels stand in a row.
     """
     if not panels or not groups:
         raise ValueError("expected at least one estimator and one group to draw, got none")
-    figure, drawn = plt.subplots(1, len(panels), figsize=(1.2 + 4 * len(panels), 3.9), squeeze=False,
+    columns, rows = min(len(panels), 2), -(-len(panels) // 2)
+    figure, drawn = plt.subplots(rows, columns, figsize=(1.4 + 3.8 * columns, 0.2 + 3.3 * rows), squeeze=False,
                                  layout="constrained")
-    for axes, (title, values) in zip(drawn[0], panels.items(), strict=True):
+    for unused in drawn.flat[len(panels):]:
+        unused.remove()
+    for axes, (title, values) in zip(drawn.flat, panels.items(), strict=False):
         same_length(truth, **{title: values}, **groups)
         for name, mask in groups.items():
             colour, marker = ROLE_STYLES.get(name, (BLUE, "o"))
@@ -150,7 +153,7 @@ def against_effects(truth: np.ndarray, panels: Mapping[str, np.ndarray], groups:
             axes.plot(ends, ends, color="black", linestyle="--", linewidth=1.2, label="estimate = truth")
         axes.set_title(title, fontsize=10)
         finish(axes, xlabel="true effect [success rate added]", ylabel="estimate")
-    figure.legend(*_merged(drawn[0]), loc="outside right center", frameon=False, fontsize=9)
+    figure.legend(*_merged(figure.axes), loc="outside right center", frameon=False, fontsize=9)
     return figure
 
 

@@ -109,6 +109,13 @@ def test_effects_are_drawn_by_group_and_the_line_of_equality_only_where_units_ag
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["useful", "wrong", "estimate = truth"]
 
 
+def test_effects_stand_two_in_a_row_without_an_empty_panel() -> None:
+    panels = {name: np.zeros(2) for name in "abc"}
+    figure = against_effects(np.zeros(2), panels, {"useful": np.ones(2, bool)})
+    assert [axes.get_title() for axes in figure.axes] == ["a", "b", "c"]
+    assert figure.axes[2].get_subplotspec().rowspan.start == 1
+
+
 def test_a_run_is_drawn_as_it_was_measured() -> None:
     world = small_world()
     orders = small_orders(world, [0, 1] * 6, changes={"a": 6})
