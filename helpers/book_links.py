@@ -35,8 +35,8 @@ def _read(path: Path) -> _Page:
 def broken_links(site: Path) -> list[str]:
     """One line for every link of a page below `site` that leads to no file of it, or to no place on that file."""
     _read.cache_clear()  # another site may stand where one stood before
-    return sorted({f"{path.relative_to(site).as_posix()}: {link}" for path in site.rglob("*.html")
-                   for link in _broken(path, site)})
+    pages = [path for path in site.rglob("*.html") if "_static" not in path.parts]  # templates of the theme lie there
+    return sorted({f"{path.relative_to(site).as_posix()}: {link}" for path in pages for link in _broken(path, site)})
 
 
 def _broken(path: Path, site: Path) -> Iterator[str]:

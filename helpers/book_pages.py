@@ -69,6 +69,8 @@ def _for_site(notebook: NotebookNode, path: Path, terms: dict[str, str], reposit
         for output in cell.get("outputs", []):
             for kind in [kind for kind in output.get("data", {}) if not kind.startswith(("text/", "image/"))]:
                 del output.data[kind]  # what only a program reads, such as an exercise's verdict
+            if "text/markdown" in output.get("data", {}):  # the site turns links in cells into links to pages, not here
+                output.data["text/markdown"] = output.data["text/markdown"].replace(".ipynb)", ".html)")
     if repository:
         notebook.cells.insert(1, nbformat.v4.new_markdown_cell(links_elsewhere(path, repository), id="elsewhere"))
     return notebook
