@@ -25,7 +25,8 @@ TEMPLATE = """{%- extends 'lab/index.html.j2' -%}
 {%- block html_head_js_mermaidjs -%}{%- endblock -%}
 {%- block html_head_js_mathjax -%}{%- if resources.formulas -%}{{ super() }}{%- endif -%}{%- endblock -%}
 {%- block extra_css -%}<style>main { max-width: 62rem; margin: auto; }
-.celltag_hide-input > .jp-Cell-inputWrapper { display: none; } /* a question's code names its answer */</style>{%- endblock -%}
+.celltag_hide-input > .jp-Cell-inputWrapper { display: none; } /* a question's code names its answer */
+</style>{%- endblock -%}
 """
 STYLE = """body { font-family: sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; line-height: 1.4; }
 table { border-collapse: collapse; width: 100%; } th, td { text-align: left; padding: .4rem .6rem; }
