@@ -32,6 +32,7 @@ def told_and_counted(trials: Mapping[str, Trial]) -> Figure:
               label="told, by the receipts")
     axes.set_yticks(rows, list(trials))
     axes.invert_yaxis()
+    axes.set_xlim(0, 1.03 * max(trial.told for trial in trials.values()) or 1)  # room for the marks
     axes.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     finish(axes, xlabel="outcomes, each by its weight, summed over lessons")
     return figure
