@@ -163,8 +163,11 @@ def _elsewhere(distributed: Any, address: str, timeout_s: float) -> Iterator[Any
         except TimeoutError:
             raise ClusterError("no_workers", f"{VARIABLE}: expected workers at {address}, got none in {timeout_s:g} s; "
                                f"start one with `dask worker {address} --nthreads 1`") from None
-        theirs = {"the scheduler": client.run_on_scheduler(environment)} | client.run(environment, on_error="return")
-        check_versions(environment(), theirs, address)
+        try:
+            theirs = {"the scheduler": client.run_on_scheduler(environment)}
+        except Exception as error:  # whatever importing the project raises there
+            theirs = {"the scheduler": error}
+        check_versions(environment(), theirs | client.run(environment, on_error="return"), address)
         yield client
 
 
@@ -181,10 +184,12 @@ def _unreachable(address: str, got: str) -> ClusterError:
 
 def _outcome(future: Any, timeout_s: float) -> Any:
     """What a task gave, or the error it raised; TimeoutError when that does not arrive."""
+    from distributed import KilledWorker
+
     if future.status != "error":
         return future.result(timeout=timeout_s)
     error = future.exception(timeout=timeout_s)
-    if type(error).__name__ != "KilledWorker":
+    if not isinstance(error, KilledWorker):
         return error
     return RuntimeError("every worker that tried it was killed, as one is that needs more memory than a worker may "
                         "fill; take fewer seeds_per_task")

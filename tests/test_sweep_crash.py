@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -53,18 +53,43 @@ def wait_until(condition: Callable[[], object], what: str) -> None:
         time.sleep(0.05)
 
 
-@pytest.fixture
-def scheduler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[subprocess.Popen]:
-    """A scheduler and a worker as a reader would start them, the address in the variable."""
+@contextmanager
+def scheduler_and_workers(monkeypatch: pytest.MonkeyPatch, folder: Path, *, before: Sequence[str] = ("", "")
+                          ) -> Iterator[subprocess.Popen]:
+    """A scheduler and two workers as a reader would start them, one when it has code to run first.
+
+    Their address is in the variable. `before` is such code for the scheduler, and for the worker.
+    """
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     address = f"tcp://127.0.0.1:{port}"
-    with running("-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard",
-                 "--dashboard-address", "127.0.0.1:0") as process, \
-            running("-m", "distributed.cli.dask_worker", address, "--nthreads", "1", "--nworkers", "2", "--host",
-                    "127.0.0.1", "--no-dashboard", "--local-directory", str(tmp_path)):
+    first, second = (f"{code}\nfrom distributed.cli.dask_{name} import main\nmain()"
+                     for code, name in zip(before, ("scheduler", "worker"), strict=True))
+    with running("-c", first, "--host", "127.0.0.1", "--port", str(port), "--no-dashboard", "--dashboard-address",
+                 "127.0.0.1:0") as process, \
+            running("-c", second, address, "--nthreads", "1", "--host", "127.0.0.1", "--no-dashboard",
+                    "--local-directory", str(folder), *(["--no-nanny"] if before[1] else ["--nworkers", "2"])):
         monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", address)
         yield process
+
+
+@pytest.fixture
+def scheduler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[subprocess.Popen]:
+    with scheduler_and_workers(monkeypatch, tmp_path) as process:
+        yield process
+
+
+@pytest.mark.parametrize(("before", "who"), [
+    (("import sys; sys.modules['helpers'] = None", ""), "the scheduler of tcp"),
+    (("", "import sys; sys.modules['helpers'] = None"), "tcp://127.0.0.1:")])
+def test_processes_elsewhere_without_this_project_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+                                                            before: Sequence[str], who: str) -> None:
+    with scheduler_and_workers(monkeypatch, tmp_path, before=before), \
+            pytest.raises(ClusterError) as caught, cluster(timeout_s=60):
+        pass
+    assert caught.value.kind == "versions"
+    assert f"expected this project on {who}" in str(caught.value)
+    assert "No module named 'helpers.sweep_cluster'" in str(caught.value)
 
 
 def test_workers_of_another_scheduler_may_be_killed_too(scheduler: subprocess.Popen) -> None:
