@@ -10,7 +10,7 @@ copyright = "the contributors; text and figures CC BY 4.0, code MIT"
 version = release = importlib.metadata.version("remember-retrieve-forget")
 language = "en"
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax", "sphinx-mathjax-offline"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 root_doc = "index"
 nitpicky = False
 default_role = "literal"  # docstrings write names between single backticks
@@ -27,6 +27,9 @@ autodoc_typehints = "none"
 add_module_names = False
 toc_object_entries = False
 
+templates_path = ["_templates"]
+html_sidebars = {"**": ["home.html", "search-button-field.html", "sbt-sidebar-nav.html"]}
+html_context = {"default_mode": "auto"}
 html_theme = "sphinx_book_theme"
 html_title = project
 html_static_path = ["_static"]

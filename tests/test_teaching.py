@@ -74,7 +74,7 @@ def exercise_table() -> str:
     lines = [f"| {number} | {title} | {objective} | {stars} | {minutes} | {points} |"
              for number, (title, objective, stars, minutes, points) in exercises().items()]
     minutes, points = (sum(row[i] for row in exercises().values()) for i in (3, 4))
-    head = "| | exercise | shown by all points | difficulty | minutes | points |\n|---:|---|---|---|---:|---:|"
+    head = "| no. | exercise | shown by all points | difficulty | minutes | points |\n|---:|---|---|---|---:|---:|"
     return "\n".join([BEGINS, head, *lines, f"| | **together** | | | **{minutes}** | **{points}** |", ENDS])
 
 
