@@ -89,11 +89,11 @@ def test_a_stream_without_a_change_has_no_mark_and_roles_keep_their_look() -> No
 
 
 def test_places_are_stacked_to_one_with_the_empty_ones_on_top() -> None:
-    shares = {"useful": np.array([0.5, 0.25]), "wrong": np.array([0.5, 0.25])}
+    shares = {"useful": np.array([0.5, 0.25]), "wrong": np.array([0.25, 0.25])}
     figure = filled_places(AT, {"LRU": shares}, change=15)
     axes, = figure.axes
     tops = {area.get_label(): area.get_paths()[0].get_extents().y1 for area in axes.collections}
-    assert tops == {"useful": 0.5, "wrong": 1.0, "empty": 1.0}
+    assert tops == {"useful": 0.5, "wrong": 0.75, "empty": 1.0}
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["empty", "wrong", "useful"]
     assert axes.get_ylim() == (0, 1)
 
