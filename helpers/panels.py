@@ -63,7 +63,7 @@ class Drawn:
 def show_panel(draw: Callable[..., Drawn], sliders: Sequence[Slider]) -> None:
     """Display `draw(**values)` with sliders above it; in batch mode the figure at their start, and how to move it.
 
-    What is displayed with sliders holds the figure as HTML too, so that a page made of the notebook shows it.
+    What is displayed with sliders holds the figure as HTML too, for what shows no widgets, such as a preview.
     """
     if load_settings().batch:
         first = draw(**{slider.name: slider.start for slider in sliders})
@@ -74,6 +74,7 @@ def show_panel(draw: Callable[..., Drawn], sliders: Sequence[Slider]) -> None:
         return
     panel, first = panel_of(draw, sliders)
     display(panel._repr_mimebundle_() | first, raw=True)
+    print("The sliders live as long as the kernel: where they are gone, run this cell again.")
 
 
 def panel_of(draw: Callable[..., Drawn], sliders: Sequence[Slider]) -> tuple[VBox, dict[str, str]]:

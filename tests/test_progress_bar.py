@@ -69,6 +69,55 @@ def test_several_bars_side_by_side_mix_nothing_up(reader):
     assert sorted(options["desc"] for options in reader) == [f"stream {j}" for j in range(4)]
 
 
+class Place:
+    """Where a notebook displays something."""
+
+    def __init__(self, shown: object):
+        self.shown = [shown]
+
+    def update(self, bundle, raw):
+        assert raw
+        self.shown.append(bundle)
+
+
+@pytest.fixture
+def places(reader, monkeypatch) -> list[Place]:
+    """A notebook instead of a terminal; what was displayed in it."""
+    from tqdm import auto, notebook
+
+    def display(shown, display_id):
+        found.append(Place(shown))
+        return found[-1]
+    found: list[Place] = []
+    monkeypatch.setattr(auto, "tqdm", notebook.tqdm)
+    monkeypatch.setattr(notebook, "display", lambda *_: pytest.fail("tqdm displayed what nobody can take out again"))
+    monkeypatch.setattr(progress_bar, "display", display)
+    monkeypatch.setattr(progress_bar, "DELAY_S", 1e-9)
+    return found
+
+
+def test_in_a_notebook_the_bar_is_taken_out_at_the_end(places, capfd):
+    items = bar(iter([1, 2, 3]), "problems", total=3)
+    assert places == [] and next(items) == 1
+    place, = places
+    assert place.shown[0].children[0].value.startswith("problems") and place.shown[0].children[1].max == 3
+    assert list(items) == [2, 3]
+    assert places == [place] and place.shown[1:] == [{"text/html": "", "text/plain": ""}]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_in_a_notebook_too_an_error_comes_through_and_the_bar_goes(places):
+    with pytest.raises(ZeroDivisionError):
+        list(bar((1 // n for n in (1, 0)), "problems"))
+    assert len(places) == 1 and len(places[0].shown) == 2
+
+
+def test_in_a_notebook_too_what_is_quick_shows_none(places, monkeypatch):
+    monkeypatch.setattr(progress_bar, "DELAY_S", 60.0)
+    assert list(bar(range(3), "problems")) == [0, 1, 2]
+    assert places == []
+
+
 def test_the_variable_of_tqdm_silences_it():
     code = ("from helpers import progress_bar as p; p.DELAY_S = 0; "
             "print(list(p.progress_bar([1, 2], 'problems')))")
