@@ -66,8 +66,8 @@ class Cluster:
     def finished(self, futures: list[Any]) -> Iterator[tuple[Any, Any]]:
         """Some of Dask's `futures` that have ended, once there are any, each with its result or the error it raised.
 
-        One that was lost with its worker is not among them: it is being computed again. ClusterError when nobody is
-        left to do so.
+        One that was lost with its worker may be left out: it is being computed again. ClusterError when nobody is left
+        to do so.
         """
         from distributed import CancelledError, wait
 
@@ -77,11 +77,9 @@ class Cluster:
         if not ended and not self._alive():  # else: a long task
             raise self._lost()
         for future in ended:
-            if future.status == "lost":
-                continue
             try:
                 yield future, _outcome(future, self.timeout_s)
-            except TimeoutError:  # its worker died since
+            except TimeoutError:  # its worker died since, and it is not computed again yet
                 continue
             except (CancelledError, OSError):  # the scheduler did, which passes the results on
                 raise self._lost() from None
@@ -229,7 +227,7 @@ def _checked_address(address: str) -> str:
     try:
         parts = urlsplit(address if "://" in address else f"tcp://{address}")
         good = bool(parts.hostname and parts.port) and parts.scheme in ("tcp", "tls", "ws", "wss")
-        extra = parts.username is not None or "@" in address or parts.query or parts.fragment or parts.path.strip("/")
+        extra = parts.username is not None or parts.query or parts.fragment or parts.path.strip("/")
     except ValueError:
         good, extra = False, ""
     if not good or extra:
