@@ -33,6 +33,7 @@ html_context = {"default_mode": "auto"}
 html_theme = "sphinx_book_theme"
 html_title = project
 html_static_path = ["_static"]
+html_favicon = "_static/favicon.svg"
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_last_updated_fmt = None
