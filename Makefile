@@ -17,7 +17,7 @@ run: $(INSTALLED)
 	$(BIN)/course run
 
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 	$(BIN)/course verify
 
 lint: $(INSTALLED)

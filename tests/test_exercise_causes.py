@@ -132,7 +132,9 @@ def test_six_episodes_by_hand():
 
 
 def test_before_and_after_shows_rho_of_the_readers_function(capsys):
-    before_and_after(solution(7)["residual_worth"])
+    answer = solution(7)["residual_worth"]
+    capsys.readouterr()  # what the notebook's set-up printed
+    before_and_after(answer)
     lines = capsys.readouterr().out.splitlines()
     name, before, after = lines[-1].split()
     assert len(lines) == RUNS + 2 and name == "mean" and float(before) < -0.25 and float(after) > 0.75
