@@ -14,11 +14,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
-from pydantic_monty import Monty, MontySession, __version__
+from pydantic_monty import Monty, MontyCrashedError, MontySession, __version__
 
 from helpers.dialect import self_check
 from helpers.monty_prelude import ALWAYS, PARTS
+from helpers.processor_time import OutOfTime, Watch, longest
 
 REQUEST_TIMEOUT_S = 90.0  # for what no limit of a session bounds: restoring a state, dumping one
 MAX_CALLS = 50_000  # of the code by one test
@@ -26,19 +28,51 @@ MAX_CALLS = 50_000  # of the code by one test
 
 @dataclass(frozen=True)
 class Limits:
-    """What one piece of work in a session may use: seconds of execution, megabytes of memory, and turns to this
-    process (calls of the code, and names that nobody defined)."""
+    """What one piece of work in a session may use: seconds of processor time, megabytes of memory, and turns to
+    this process (calls of the code, and names that nobody defined)."""
 
     timeout_s: float = 5.0
     memory_mb: int = 256
     suspensions: int = 1000
 
     def options(self) -> dict[str, object]:
-        """As Monty takes them; what is not limited here is not limited. Sleeping takes no time."""
-        limits = {"max_feed_duration_secs": self.timeout_s, "max_memory": self.memory_mb * 2**20,
+        """As Monty takes them; what is not limited here is not limited. Sleeping takes no time.
+
+        Monty counts on the wall clock, so its limit is the one for a busy machine; `Watch` keeps the other.
+        """
+        limits = {"max_feed_duration_secs": longest(self.timeout_s), "max_memory": self.memory_mb * 2**20,
                   "max_recursion_depth": 1000, "max_suspensions": self.suspensions, "max_total_sleep_secs": 0.0}
         return {"limits": limits, "os_policy": {"sleep": "zero", "random_start": {"seed": 0}},
                 "assert_message_annotations": False}
+
+
+class Session:
+    """A session of Monty in which every feed has its seconds of processor time, or ends as `OutOfTime`."""
+
+    def __init__(self, session: MontySession, watch: Watch, limits: Limits) -> None:
+        self._session, self._watch, self._limits = session, watch, limits
+
+    @property
+    def worker_pid(self) -> int | None:
+        """The process that serves the session."""
+        return self._session.worker_pid
+
+    def feed_run(self, source: str, **options: Any) -> Any:
+        """The value of the last line of `source`."""
+        value = None
+        with self._watch.limited(self.worker_pid, self._limits.timeout_s) as meter:
+            try:
+                value = self._session.feed_run(source, **options)
+            except MontyCrashedError:
+                if not meter.killed:
+                    raise
+        if meter.killed:
+            raise OutOfTime
+        return value
+
+    def dump(self) -> bytes:
+        """The state, from which other sessions can start."""
+        return self._session.dump()
 
 
 class Sessions:
@@ -51,30 +85,32 @@ class Sessions:
             sys.modules["opentelemetry"] = None
         self._code, self._tests = (Monty(request_timeout=REQUEST_TIMEOUT_S, feed_duration_limit_grace=0.5)
                                    for _ in range(2))
+        self._watch = Watch()
         self._starts: dict[object, bytes] = {}
         self._code.__enter__()
         self._tests.__enter__()
 
     def close(self) -> None:
         """End every worker process."""
+        self._watch.close()
         self._code.__exit__(None, None, None)
         self._tests.__exit__(None, None, None)
 
     @contextmanager
-    def code(self, state: bytes, limits: Limits) -> Iterator[MontySession]:
+    def code(self, state: bytes, limits: Limits) -> Iterator[Session]:
         """A session for a model's code, restored to `state`."""
         with self._code.checkout(**limits.options()) as session:
             session.load_session(state)
-            yield session
+            yield Session(session, self._watch, limits)
 
     @contextmanager
-    def tests(self, parts: frozenset[str], limits: Limits) -> Iterator[MontySession]:
+    def tests(self, parts: frozenset[str], limits: Limits) -> Iterator[Session]:
         """A clean session for a test, with the parts of the prelude that it needs."""
         limits = replace(limits, suspensions=MAX_CALLS)
         start = self.start(parts, limits)  # before a worker is held: it takes one as well
         with self._tests.checkout(**limits.options()) as session:
             session.load_session(start)
-            yield session
+            yield Session(session, self._watch, limits)
 
     def start(self, parts: frozenset[str], limits: Limits) -> bytes:
         """The state of a session in which nothing but the prelude has run; it carries the limits."""

@@ -33,7 +33,7 @@ __all__ = ["Attempt", "Episode", "Memory", "extract_code", "judged", "remember",
 # An outcome that says nothing about the lessons moves no counter of theirs.
 RECORDED_AS = {"success": "success", "failure": "failure", "unsupported": "unobserved",
                "infrastructure": "infrastructure"}
-# Ten times what the slowest recorded answer that ends takes: a busy machine must not change a verdict.
+# Seconds of processor time, ten times what the slowest recorded answer that ends takes.
 TEST_LIMIT_S = 3.0
 
 

@@ -7,19 +7,19 @@ running code that Monty does not know (verdict `unsupported`); it never falls ba
 """
 
 import ast
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from pydantic_monty import MontyError, MontySession
+from pydantic_monty import MontyError
 
 from helpers.dialect import Mended, mended
 from helpers.expressions import Plan, plan_of
 from helpers.monty_prelude import DRAWN, parts_of
-from helpers.monty_sessions import Limits, sessions
+from helpers.monty_sessions import Limits, Session, sessions
 from helpers.plain_data import TOO_LARGE, as_text, described, one_line, same, why_not_plain
+from helpers.processor_time import Meter, OutOfTime
 from helpers.verdicts import Stop, TestReport, TestResult, short, unsupported, verdicts
 
 MAX_CODE = 50_000  # characters of a program; a traceback quotes its line in each of up to 1,000 frames
@@ -36,8 +36,9 @@ def run_tests(code: str | None, tests: Sequence[str], *, timeout_s: float = 5.0,
     """Run `code`, then every test on its own from the state the code left, and report a verdict for each.
 
     A test is a Python expression over names that the code defines: `f(2) == 4`, `f([]) is None`,
-    `abs(f(2) - 1.5) < 1e-6`, `is_even(2)`. `timeout_s` (above 0, up to 60) limits the loading and each test; once a
-    test has used it up, the next ones get `AFTER_TIMEOUT_S` at most. `memory_mb` limits each session. True is not 1
+    `abs(f(2) - 1.5) < 1e-6`, `is_even(2)`. `timeout_s` (above 0, up to 60) limits the processor time of the loading
+    and of each test, so that a busy machine changes no verdict (on the clock: `helpers.processor_time.longest`); once
+    a test has used it up, the next ones get `AFTER_TIMEOUT_S` at most. `memory_mb` limits each session. True is not 1
     and False is not 0, but 1.0 is 1. No tests, no code, or code that cannot be loaded is never a pass.
     Errors: `ValueError` naming the argument or the test that cannot be used.
 
@@ -169,7 +170,8 @@ class _Run:
         try:
             with (verdicts(plan.left, None, self.limits), sessions().code(self.state, self.limits) as code,
                   sessions().tests(parts, self.limits) as clean):
-                carrier = _Carrier(self, plan, code)
+                meter = Meter(self.limits.timeout_s, code.worker_pid, clean.worker_pid, host=True)
+                carrier = _Carrier(self, plan, code, meter)
                 problem, value = _answer(clean, f"_sandbox_plain({plan.source})",
                                          external_lookup={"_sandbox_host": carrier})
         except Stop as stop:
@@ -184,9 +186,9 @@ class _Run:
 class _Carrier:
     """Carries a call from the session of a test to the session of the code, and plain data back."""
 
-    def __init__(self, run: _Run, plan: Plan, code: MontySession) -> None:
+    def __init__(self, run: _Run, plan: Plan, code: Session, meter: Meter) -> None:
         self.run, self.plan, self.code = run, plan, code
-        self.deadline = time.monotonic() + run.limits.timeout_s
+        self.meter = meter  # of all calls together; each has the limit for itself as well
         self.told: list[str] = []  # what the first calls gave
         self.stop: Stop | None = None
 
@@ -203,7 +205,7 @@ class _Carrier:
 
     def _carried(self, source: str, shown: str, bound: tuple, args: tuple | None) -> tuple[str, Any]:
         limits = self.run.limits
-        if time.monotonic() > self.deadline:
+        if self.meter.spent():
             raise Stop("timeout", f"{short(self.plan.left)} timed out after {limits.timeout_s:g} s")
         if args is not None:
             source = f"({source})(*_sandbox_args)"
@@ -225,7 +227,7 @@ class _Carrier:
         raise Stop(status, f"{shown} gave {problem}, and the test goes on with plain data only")
 
 
-def _answer(session: MontySession, source: str, **options: Any) -> tuple[str, Any]:
+def _answer(session: Session, source: str, **options: Any) -> tuple[str, Any]:
     """What a call of `_sandbox_plain` or `_sandbox_drawn` gave: ("", plain value), (one of DRAWN, its parts) or
     (a problem, anything)."""
     answer = _fed(session, source, print_callback=lambda stream, text: None, **options)
@@ -237,7 +239,7 @@ def _answer(session: MontySession, source: str, **options: Any) -> tuple[str, An
     return TOO_LARGE if reason == "too large" else described(one_line(reason.removeprefix("type "), 60)), None
 
 
-def _fed(session: MontySession, source: str, **options: Any) -> Any:
+def _fed(session: Session, source: str, **options: Any) -> Any:
     """The value of the last line of `source`, or None if no value of this process can stand for it."""
     try:
         return session.feed_run(source, **options)
@@ -257,6 +259,6 @@ def _constant(source: str) -> tuple[Any] | None:
         source = mended(source).source
         with sessions().tests(parts_of(source), limits) as session:
             problem, value = _answer(session, f"_sandbox_plain({source})")
-    except MontyError:
+    except (MontyError, OutOfTime):
         return None
     return None if problem else (value,)

@@ -14,6 +14,7 @@ from pydantic_monty import MontyCrashedError, MontyError, MontyRuntimeError, Mon
 from helpers.dialect import Mended, missing_feature
 from helpers.monty_sessions import Limits
 from helpers.plain_data import one_line, without_paths
+from helpers.processor_time import OutOfTime
 
 CODE = "<python-input-1>"  # how Monty names the code in a traceback; 0 is the prelude
 
@@ -72,13 +73,15 @@ def verdicts(what: str, program: Mended | None, limits: Limits) -> Iterator[None
     """Turns every error of Monty into the verdict that it means; without `program` it is one of the test."""
     try:
         yield
-    except MontyError as error:
+    except (MontyError, OutOfTime) as error:
         raise stop_for(error, short(what), program, limits) from None
 
 
-def stop_for(error: MontyError, what: str, program: Mended | None, limits: Limits) -> Stop:
+def stop_for(error: MontyError | OutOfTime, what: str, program: Mended | None, limits: Limits) -> Stop:
     """The verdict for an error that `what` ended in: a limit, a missing feature, or an error of the code."""
     timeout = Stop("timeout", f"{what} timed out after {limits.timeout_s:g} s")
+    if isinstance(error, OutOfTime):
+        return timeout
     if isinstance(error, MontyCrashedError):
         return timeout if error.timed_out else Stop("crash", f"{what} ended the process of the sandbox")
     if not isinstance(error, (MontyRuntimeError, MontySyntaxError)):
