@@ -19,11 +19,12 @@ import psutil
 import pytest
 from sweep_fakes import around, fails_at, line, slow_noise, wrong_shape
 
-from helpers import sweep_cluster
+from helpers import sweep_cluster, sweep_scheduler
 from helpers.settings import SettingsError
 from helpers.sweep import Failure, Table, TaskError, grid, sweep
-from helpers.sweep_cluster import Cluster, ClusterError, check_versions, cluster, environment
+from helpers.sweep_cluster import Cluster, cluster
 from helpers.sweep_measures import uniform_ranks, uniform_ranks_theory
+from helpers.sweep_scheduler import ClusterError, check_versions, environment
 
 POINTS = grid(a=[0, 1, 2], pause=[0.05])
 SEEDS = range(40)
@@ -224,7 +225,7 @@ def test_a_scheduler_by_address_gives_the_serial_table(elsewhere: str) -> None:
 
 
 def test_other_versions_elsewhere_are_named(elsewhere: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweep_cluster.metadata, "version", lambda name: "9.9" if name == "scipy" else real(name))
+    monkeypatch.setattr(sweep_scheduler.metadata, "version", lambda name: "9.9" if name == "scipy" else real(name))
     with pytest.raises(ClusterError) as caught, cluster():
         pass
     assert caught.value.kind == "versions"
@@ -252,7 +253,7 @@ def test_a_worker_killed_in_mid_sweep_changes_nothing(two: Cluster, capfd) -> No
 # --- no workers -------------------------------------------------------------------------------------------------
 
 def test_no_module_of_sweeps_needs_dask_to_be_imported() -> None:
-    names = ["sweep", "sweep_cluster", "sweep_table", "sweep_measures", "sweep_plots"]
+    names = ["sweep", "sweep_cluster", "sweep_scheduler", "sweep_table", "sweep_measures", "sweep_plots"]
     code = (f"import sys; import {', '.join(f'helpers.{name}' for name in names)}\n"
             "print(sorted({'dask', 'distributed', 'tqdm'} & set(sys.modules)))")
     run = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
@@ -275,8 +276,7 @@ def test_an_address_where_nobody_listens_is_an_error_in_finite_time(monkeypatch:
         with pytest.raises(ClusterError) as caught, cluster(timeout_s=0.5):
             pass
     assert caught.value.kind == "unreachable"
-    assert f"DASK_SCHEDULER_ADDRESS: expected a Dask scheduler at {address}, got no answer in 0.5 s (Connection" in str(
-        caught.value)
+    assert f"DASK_SCHEDULER_ADDRESS: expected a Dask scheduler at {address}, got no answer" in str(caught.value)
     assert capfd.readouterr() == ("", "")
 
 

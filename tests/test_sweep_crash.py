@@ -16,7 +16,8 @@ import pytest
 from sweep_fakes import kills_its_worker, line, slow_noise
 
 from helpers.sweep import TaskError, grid, sweep
-from helpers.sweep_cluster import ClusterError, cluster
+from helpers.sweep_cluster import cluster
+from helpers.sweep_scheduler import ClusterError
 
 pytestmark = pytest.mark.slow
 POINTS = grid(a=[0, 1, 2, 3], pause=[0.1])
@@ -89,7 +90,7 @@ def test_processes_elsewhere_without_this_project_are_named(monkeypatch: pytest.
         pass
     assert caught.value.kind == "versions"
     assert f"expected this project on {who}" in str(caught.value)
-    assert "No module named 'helpers.sweep_cluster'" in str(caught.value)
+    assert "No module named 'helpers.sweep_scheduler'" in str(caught.value)
 
 
 def test_workers_of_another_scheduler_may_be_killed_too(scheduler: subprocess.Popen) -> None:
