@@ -36,7 +36,12 @@ class Troubles:
         page.on("console", lambda message: message.type == "error" and self.errors.append(message.text))
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("requestfailed", lambda request: self.errors.append(f"failed: {request.url}"))
+        page.on("response", self._answered)
         page.on("request", self._asked)
+
+    def _answered(self, response) -> None:
+        if response.status >= 400:
+            self.errors.append(f"{response.status}: {response.url}")
 
     def _asked(self, request) -> None:
         parts = urlsplit(request.url)
