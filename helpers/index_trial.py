@@ -4,10 +4,14 @@ Left out: many clients at once, and other kinds of index. Times depend on the ma
 something elsewhere are the ratios within one trial, and the recall.
 """
 
+import json
+import os
+import platform
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
 
@@ -18,9 +22,11 @@ from helpers.memory_content import Content, to_file
 from helpers.neural_embeddings import VECTORS, MiniLM
 from helpers.pg_content import to_server
 from helpers.pg_memory import PgVectorMemory
+from helpers.settings import DATA
 from helpers.unit_vectors import unit_rows
 
 FORCED = "-c enable_seqscan=off -c enable_sort=off"  # settings with which the index is used, also where it is slower
+KEPT = DATA / "index_trial.json"  # a trial of large sizes, which a reader need not wait for
 NOISE = 0.6  # length of what is added to a unit vector: the result has cosine 0.86 with it on average
 
 
@@ -55,6 +61,30 @@ class Measured:
     recall: dict[int, float]
     file_add_ms: float
     server_add_ms: float
+
+
+def keep_trial(rows: Sequence[Measured], path: Path = KEPT) -> None:
+    """Write what was measured to `path`, with the day and the kind of machine."""
+    kept = {"recorded": f"{datetime.now(UTC):%Y-%m-%d}", "cores": os.cpu_count(),
+            "machine": f"{platform.system()} {platform.machine()}", "rows": [asdict(row) for row in rows]}
+    path.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8", newline="\n")
+
+
+def kept_trial(path: Path = KEPT) -> tuple[list[Measured], str]:
+    """The rows of a trial that was kept, smallest size first, and one line that says when and where it was made.
+
+    Raises:
+        ValueError: the file does not hold a trial.
+    """
+    try:
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        by_ef = {"indexed_ms", "recall"}
+        rows = [Measured(**{name: {int(ef): each for ef, each in value.items()} if name in by_ef else value
+                            for name, value in row.items()}) for row in kept["rows"]]
+        made = f"{kept['recorded']}, {kept['machine']}, {kept['cores']} cores"
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path.name}: expected what `python tests/bench_pg.py --keep` writes, got {error!r}") from None
+    return sorted(rows, key=lambda row: row.size), made
 
 
 def likeness(n: int, rng: np.random.Generator) -> np.ndarray:

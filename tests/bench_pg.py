@@ -1,7 +1,7 @@
-"""Measure the memory on a server beside the one in a file: `python tests/bench_pg.py [SIZE…]` prints one line a size.
+"""Measure the memory on a server beside the one in a file: `python tests/bench_pg.py [--keep] [SIZE…]`, a line a size.
 
 What is measured is in `helpers.index_trial`. The server is the one of DATABASE_URL, else the embedded one. Without
-sizes: 1,000, 10,000 and 100,000 lessons, some minutes.
+sizes: 1,000, 10,000 and 100,000 lessons, some minutes. `--keep` writes data/index_trial.json, which notebook 10 shows.
 """
 
 import os
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from helpers.index_trial import Measured, index_trial
+from helpers.index_trial import Measured, index_trial, keep_trial
 from helpers.pg_scratch import scratch
 from helpers.pg_server import database
 
@@ -31,13 +31,17 @@ def line(row: Measured) -> str:
 
 def main(arguments: Sequence[str] = ()) -> None:
     """Print a line for each size given, or for SIZES."""
-    sizes = [int(text.replace(",", "").replace("_", "")) for text in arguments] or SIZES
+    sizes = [int(text.replace(",", "").replace("_", "")) for text in arguments if text != "--keep"] or SIZES
+    rows = []
     if hasattr(os, "getloadavg"):
         print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; k 3, vectors of 384 numbers, one client")
     with database() as url, scratch(url) as names, tempfile.TemporaryDirectory() as folder:
         for size in sizes:
-            print(line(index_trial(size, url, folder, rng=np.random.default_rng(0), name=names(str(size)),
-                                   ef_search=EF_SEARCH)), flush=True)
+            rows.append(index_trial(size, url, folder, rng=np.random.default_rng(0), name=names(str(size)),
+                                    ef_search=EF_SEARCH))
+            print(line(rows[-1]), flush=True)
+    if "--keep" in arguments:
+        keep_trial(rows)
 
 
 if __name__ == "__main__":

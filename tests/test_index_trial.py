@@ -7,7 +7,7 @@ import pytest
 from pg_fakes import new_name, quick_url
 
 from helpers import index_trial as module
-from helpers.index_trial import Given, index_trial, likeness
+from helpers.index_trial import Given, Measured, index_trial, keep_trial, kept_trial, likeness
 from helpers.neural_embeddings import VECTORS
 
 
@@ -44,3 +44,19 @@ def test_the_benchmark_prints_a_line_a_size_and_leaves_nothing(capsys, monkeypat
     assert [line.split()[0] for line in lines[1:]] == ["60", "80"] and "recall 1.000" in lines[1]
     with psycopg.connect(quick_url()) as connection:
         assert connection.execute("SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'scratch%'").fetchone() == (0,)
+
+
+def test_a_trial_that_is_kept_is_read_as_it_was(tmp_path):
+    rows = [Measured(20, 1.0, 2.0, 3.0, {40: 4.0}, {40: 0.5}, 5.0, 6.0),
+            Measured(10, 1.0, 2.0, 3.0, {40: 4.0}, {40: 1.0}, 5.0, 6.0)]
+    keep_trial(rows, tmp_path / "kept.json")
+    again, made = kept_trial(tmp_path / "kept.json")
+    assert again == rows[::-1]
+    assert made.startswith("20") and made.endswith("cores")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"rows": [{}]}', '{"rows": [{"size": 1}], "recorded": "x"}'])
+def test_what_is_no_trial_says_how_one_is_made(tmp_path, text):
+    (tmp_path / "kept.json").write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=r"kept.json: expected what `python tests/bench_pg.py --keep` writes, got"):
+        kept_trial(tmp_path / "kept.json")
