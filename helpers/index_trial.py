@@ -83,7 +83,8 @@ def kept_trial(path: Path = KEPT) -> tuple[list[Measured], str]:
                             for name, value in row.items()}) for row in kept["rows"]]
         made = f"{kept['recorded']}, {kept['machine']}, {kept['cores']} cores"
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path.name}: expected what `python tests/bench_pg.py --keep` writes, got {error!r}") from None
+        raise ValueError(f"{path.name}: expected what `python tests/bench_pg.py --keep` writes, "
+                         f"got {error!r}") from None
     return sorted(rows, key=lambda row: row.size), made
 
 
