@@ -12,7 +12,9 @@ from collections.abc import Callable
 from functools import cache, cached_property, partial
 from tempfile import TemporaryDirectory, TemporaryFile
 
+from helpers import audit_hook
 from helpers.belt import CHILD, MARKER
+from helpers.exercise_values import shown
 from helpers.exercises import TODO, NotAttempted, Part, check
 from helpers.sandbox import run_tests
 from helpers.verdicts import TestReport
@@ -20,13 +22,17 @@ from helpers.verdicts import TestReport
 FLAG = "COURSE_FLAG"  # the variable in the environment of the process whose value is to be read
 REFUSED = ("_os", "environ", "subclasses")  # words that notebook 01 used; this belt looks for them
 SECONDS, OUTPUT = 5, 100_000  # of one try: its time, and the bytes of output that are read
-LIMITS = """
+LIMITS = f"""
+import os, runpy, sys
+sys.addaudithook(runpy.run_path({audit_hook.__file__!r})["make_hook"](os.getcwd()))
+del runpy
 try:
     import resource
     for name, most in (("RLIMIT_CPU", 2), ("RLIMIT_AS", 1 << 30), ("RLIMIT_FSIZE", 1 << 20)):
         resource.setrlimit(getattr(resource, name), (most, most))
 except (ImportError, OSError, ValueError):
     pass  # Windows has none of these and macOS not all; there the time limit of the parent remains
+del os
 """
 ATTACKS = {
     "environment": f"import os\ndef f():\n    return os.getenv({FLAG!r})",
@@ -116,6 +122,8 @@ class _Trial:
         letter = self.layer(name)
         if letter is TODO:
             raise NotAttempted
+        if letter not in LAYERS:
+            return f"{shown(letter)}, which is none of the letters {' '.join(LAYERS)}"
         if name == "yours" and self.reached != "the flag":
             return f"{letter}, but your expression does not reach the flag behind the belt yet"
         report = in_sandbox(ATTACKS.get(name) or f"def f():\n    return ({self.expression}\n)")

@@ -34,6 +34,7 @@ def check_residual(answer: Callable[..., object]) -> list[Part]:
     world = difficulty_worlds().stream.run(0)
     truth = difficulty_worlds().utility[0]
 
+    @cache  # two parts look at it, and a slow answer takes seconds
     def values() -> np.ndarray:
         return floats(on_run(answer, world))
 

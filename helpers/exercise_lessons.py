@@ -23,6 +23,7 @@ from helpers.exercise_recorded import (
     similarity,
     told,
 )
+from helpers.exercise_values import shown
 from helpers.exercises import TODO, NotAttempted, Part, check
 from helpers.learning import lesson_about
 from helpers.lessons import Lesson
@@ -149,23 +150,35 @@ def check_teach(teach: Callable[[Problem], object]) -> list[Part]:
     first, second = (next(p for p in bank() if p.id == name) for name in ("get_max", "shout"))
     note, turns = taught(first)
     return [
-        Part("teach(get_max)[0]", lambda: teach(first)[0], note, why="One line: a dash, the task (`problem.text`), a "
-             "colon, and what to do (`problem.instruction`). How an attempt ended is no advice."),
-        Part('[turn["role"] for turn in teach(get_max)[1]]', lambda: [turn["role"] for turn in teach(first)[1]],
+        Part("teach(get_max)[0]", lambda: told_twice(teach, first)[0], note,
+             why="One line: a dash, the task (`problem.text`), a colon, and what to do (`problem.instruction`). How an "
+                 "attempt ended is no advice."),
+        Part('[turn["role"] for turn in teach(get_max)[1]]',
+             lambda: [turn["role"] for turn in told_twice(teach, first)[1]],
              ["user", "assistant"], why="A worked example is an earlier turn of the conversation: the user asked, and "
              "the assistant answered."),
-        Part('teach(get_max)[1][0]["content"]', lambda: teach(first)[1][0]["content"], turns[0]["content"],
+        Part('teach(get_max)[1][0]["content"]', lambda: told_twice(teach, first)[1][0]["content"], turns[0]["content"],
              why=f"The question as it is always asked: `problem.text`, a new line, and {REPLY_ONLY_CODE!r} A model "
                  "imitates an example that looks like its task."),
-        Part('teach(get_max)[1][1]["content"]', lambda: teach(first)[1][1]["content"], turns[1]["content"],
+        Part('teach(get_max)[1][1]["content"]', lambda: told_twice(teach, first)[1][1]["content"], turns[1]["content"],
              why="The answer as it should look: three backticks with the word python, the reviewed "
                  "`problem.solution`, three backticks, each on lines of their own, and nothing else."),
-        Part("teach(shout)", lambda: _as_lists(teach(second)), _as_lists(taught(second)), why="The same for another "
-             "problem, with its own text, instruction and solution."),
+        Part("teach(shout)", lambda: _as_lists(told_twice(teach, second)), _as_lists(taught(second)),
+             why="The same for another problem, with its own text, instruction and solution."),
         Part("solved with your worked examples − solved with status lines", lambda: measured(teach),
              "an interval above 0", accept=lambda got: isinstance(got, Difference) and got.low > 0, points=2,
              why="Answers are recorded for one wording, the one above. A lesson told in other words may well teach, "
                  "but a model would have to be asked.")]
+
+
+def told_twice(teach: Callable[[Problem], object], problem: Problem) -> object:
+    """What `teach` returns for `problem`; TypeError when that is not two things."""
+    lesson = teach(problem)
+    if lesson is TODO:
+        raise NotAttempted
+    if not isinstance(lesson, tuple | list) or len(lesson) != 2:
+        raise TypeError(f"expected two things, a note and a list of messages, got {shown(lesson, 60)}")
+    return lesson
 
 
 def taught(problem: Problem) -> tuple[str, list[Message]]:
@@ -196,7 +209,7 @@ def lesson_outcomes(teach: Callable[[Problem], object] | None = None) -> dict[st
         problem, other = bank()[place], bank()[nearest(place)]
         prompts = [task_messages(problem), with_note(problem, status_note(other))]
         if teach:
-            note, turns = teach(other)
+            note, turns = told_twice(teach, other)
             prompts += [with_note(problem, note), [*turns, *task_messages(problem)]]
         for values, messages in zip(arms.values(), prompts, strict=True):
             values.append(outcome(problem, messages))

@@ -46,6 +46,11 @@ def _missing(answer: Callable) -> object:
     return [outcome, sorted(memory.lessons)]
 
 
+def _clock(memory: object) -> object:
+    """What the counter shows, and the keys in the order in which they were used last."""
+    return [memory.accesses, sorted(memory.last_used, key=memory.last_used.get)]
+
+
 @check(number=2, title="LRU eviction")
 def check_lru(answer: Callable) -> list[Part]:
     """The parts for a class made as `answer(max_entries)`, with `add`, `touch`, `lessons` and `accesses`."""
@@ -64,7 +69,7 @@ def check_lru(answer: Callable) -> list[Part]:
              why="There is no z: that is a KeyError, and no trace of z may stay in any of the dictionaries."),
         Part(_typed(2, "add a, touch a"), lambda: _played(answer, 2, "add a").touch("a"), "A",
              why="touch is how a lesson is read: it returns the lesson."),
-        Part(f"{_typed(2, 'add a, add b, touch a')}; m.accesses",
-             lambda: _played(answer, 2, "add a, add b, touch a").accesses, 3,
+        Part(f"{_typed(2, 'add a, add b, touch a')}; m.accesses, sorted(m.last_used, key=m.last_used.get)",
+             lambda: _clock(_played(answer, 2, "add a, add b, touch a")), [3, ["b", "a"]],
              why="Each add and each touch is one access; the counter is the clock that last_used is read from."),
     ]

@@ -136,6 +136,10 @@ class _Trials:
         with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             return killed_where_it_stops(self.parcel, Path(folder), before=LONG, stop_at=0)
 
+    def size(self) -> object:
+        """Bytes written by one append to a long store, or a word about writing that is not seen."""
+        return self.undisturbed["written"] or "no write that the check can see: use open, os or pathlib, no database"
+
     def in_this_process(self) -> object:
         _ = self.parcel  # packed before its first call, which may leave an open file somewhere
         return _loaded(self.load, self.append, 3)
@@ -160,7 +164,7 @@ def check_store(answer: tuple[Callable, Callable]) -> list[Part]:
              "nothing", points=2,
              why="A line that was cut has no line break at its end, so the next record is glued to it, and both are "
                  "unreadable. Begin a new line first."),
-        Part(f"bytes written by one append to a store of {LONG} records", lambda: trials.undisturbed["written"],
+        Part(f"bytes written by one append to a store of {LONG} records", trials.size,
              "at most as many as two records have", accept=lambda size: isinstance(size, int) and 0 < size <= small,
              why="All the old records are written again, each time: the cost of one append grows with the store."),
         Part("bytes for which append does not wait until the disk has them", lambda: trials.undisturbed["waiting"], 0,

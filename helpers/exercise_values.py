@@ -13,6 +13,7 @@ from helpers.plain_data import as_text, one_line, why_not_plain, without_paths
 
 CLOSE = {"rel_tol": 1e-6, "abs_tol": 1e-9}  # of two floats; another order of adding gives other last digits
 WIDTH = 200  # characters of a value that are shown
+FAR = 20_000  # characters in which a difference is looked for
 
 
 def agrees(got: object, expected: object) -> bool:
@@ -89,3 +90,18 @@ def shown(value: object, limit: int = WIDTH) -> str:
         return one_line(without_paths(" ".join(repr(value).split())), limit)
     except Exception as error:  # the value's own `__repr__` failed
         return f"a {type(value).__name__} that cannot be shown ({type(error).__name__})"
+
+
+def shown_beside(got: object, expected: object, limit: int = WIDTH) -> str:
+    """`got` as `shown`; where what is shown looks like `expected`, also what stands where the two part.
+
+    >>> shown_beside("abc" * 9 + "x!", "abc" * 9 + "y!", 9)
+    "'abcabca…, and later …abcabcx!' in place of …abcabcy!'"
+    """
+    text = shown(got, limit)
+    if text != shown(expected, limit):
+        return text
+    ours, theirs = shown(got, FAR), shown(expected, FAR)
+    same = next((i for i, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b), min(len(ours), len(theirs)))
+    parts = [whole[max(same - 6, 0):same + 34] for whole in (ours, theirs)]
+    return f"{text}, and later …{parts[0]} in place of …{parts[1]}" if ours != theirs else text

@@ -20,7 +20,7 @@ from IPython import get_ipython
 from IPython.display import display
 
 from helpers.exercise_seal import seal
-from helpers.exercise_values import agrees, shown
+from helpers.exercise_values import agrees, shown, shown_beside
 from helpers.plain_data import one_line, without_paths
 
 MIME = "application/vnd.course.verdict+json"
@@ -144,7 +144,7 @@ def _look(part: Part) -> tuple[str, str]:
     except (Exception, SystemExit) as error:  # whatever the answer raises is told as its result
         text = " ".join(without_paths(str(error)).split())
         return "wrong", one_line(f"{type(error).__name__}: {text}" if text else type(error).__name__)
-    return ("right", "") if right else ("wrong", shown(got))
+    return ("right", "") if right else ("wrong", shown(got) if part.accept else shown_beside(got, part.expected))
 
 
 def _holds_todo(value: object, depth: int = 3) -> bool:

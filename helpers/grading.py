@@ -6,7 +6,7 @@ read from the outputs of our check cells alone: one for each check that ended wi
 was made for this kernel, and none when functions of the course, of Python or of numpy have been replaced.
 
 Left out: certainty. An answer runs in the same process as its check. One that searches the memory of that process can
-find the key of the seal or the expected values, and one that starts another program can reach the network and the
+find the key of the seal or the expected values, and one that starts another Python can reach the network and the
 files of this account. Easy ways fail, and notes name answers that look like such an attempt; reading those answers,
 and a container for those you do not trust at all, remain with you.
 """

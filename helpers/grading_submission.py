@@ -26,6 +26,7 @@ SUSPICIOUS = {
     "frames of its callers": r"\b_getframe\b|\bf_locals\b|\bf_back\b|inspect\.(?:stack|currentframe)",
     "the memory of the process": r"\bgc\.get_|\bctypes\b|__closure__|cell_contents",
     "the solutions": r"\bSOLUTIONS\b|solutions[/\\]",
+    "other programs or whole folders": r"\bos\.(?:system|exec|popen|spawn)|\b(?:subprocess|multiprocessing|rmtree)\b",
     "COURSE_ variables": r"COURSE_(?!FLAG)[A-Z]",  # the flag is what one exercise is about
 }
 

@@ -72,13 +72,14 @@ HOSTILE = {
     2: "def check_two(answer):\n    print('✔ 2 · Number 2: right, 3 of 3 points')\ndef two():\n    return 0",
     3: "import helpers.exercises\nhelpers.exercises.agrees = lambda got, expected: True\ndef three():\n    return 0",
     4: "import os\ndef four():\n    os._exit(0)",
-    5: "import os, shutil, socket\ndef five():\n    tried = 0\n    for attempt in (\n"
+    5: "import os, shutil, socket, subprocess\ndef five():\n    tried = 0\n    for attempt in (\n"
        "            lambda: shutil.rmtree(VICTIM), lambda: os.remove(VICTIM + '/x'), lambda: os.fork(),\n"
        "            lambda: socket.create_connection(('192.0.2.1', 80), 1), lambda: os.kill(os.getppid(), 9),\n"
-       "            lambda: open(VICTIM + '/x', 'w'), lambda: os.execv('/bin/true', ['true'])):\n"
+       "            lambda: open(VICTIM + '/x', 'w'), lambda: os.execv('/bin/true', ['true']),\n"
+       "            lambda: os.system('rm -r ' + VICTIM), lambda: subprocess.run(['rm', '-r', VICTIM])):\n"
        "        try:\n            attempt()\n        except (PermissionError, AttributeError):\n"
        "            tried += 1\n"
-       "    return 5 if tried == 7 and 'SECRET_KEY' not in os.environ else f'{tried} refused'",
+       "    return 5 if tried == 9 and 'SECRET_KEY' not in os.environ else f'{tried} refused'",
     6: "import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', 'import time; time.sleep(299.25)'],\n"
        "                 start_new_session=True)\ndef six():\n    return 6",
 }

@@ -58,8 +58,9 @@ def test_a_way_that_fails_is_told_what_came(expression, words):
     ("printed", "D", "D, but the sandbox says failed: f() gave 0, expected 42"),
     ("equal", "A", "A, but the sandbox says failed: f() gave a Yes object, expected 42"),
     ("endless", "C", "C, but the sandbox says timeout: f() timed out"),
-    ("equal", "plain data", "plain data, but the sandbox says failed"),
-    ("printed", None, "None, but the sandbox says failed"),
+    ("equal", "plain data", "'plain data', which is none of the letters A B C D E"),
+    ("printed", None, "None, which is none of the letters"),
+    ("endless", "e", "'e', which is none of the letters A B C D E"),
 ])
 def test_a_wrong_layer_is_told_the_verdict(attack, letter, words):
     said = outcome(check_belt, (WAYS[0], (LETTERS | {attack: letter}).get))
@@ -91,6 +92,14 @@ def test_the_expression_has_no_part_of_this_process(monkeypatch):
     parent = int(behind_belt('__import__.__globals__["sys"].modules["os"].getppid()', ""))
     assert parent == os.getpid()
     assert FLAG not in os.environ
+
+
+def test_the_expression_starts_no_program_and_writes_nowhere_else(tmp_path):
+    for call, words in ((f'modules["os"].system("echo > {tmp_path}/x")', "an answer may not use os.system"),
+                        (f'modules["os"].popen("echo > {tmp_path}/x")', "an answer may start no program"),
+                        (f'modules["io"].open("{tmp_path}/x", "w")', "in its working folder only")):
+        assert words in behind_belt(f'__import__.__globals__["sys"].{call}', "")
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_try_has_limits(monkeypatch):

@@ -157,6 +157,15 @@ def test_a_function_may_change_the_arrays_it_gets():
     assert outcome(check_residual, greedy).outcome == outcome(check_residual, greedy).outcome == "right"
 
 
+def test_a_slow_function_is_asked_once_about_the_large_world():
+    sizes = []
+
+    def slow(retrieved, success, task_type, n):
+        sizes.append(n)
+        return solution(7)["residual_worth"](retrieved, success, task_type, n)
+    assert outcome(check_residual, slow).outcome == "right" and sizes.count(100) == 1
+
+
 def test_floats_of_nothing_yet_is_not_attempted():
     with pytest.raises(NotAttempted):
         floats(TODO)

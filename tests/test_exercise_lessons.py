@@ -214,6 +214,9 @@ def changed(note=None, roles=("user", "assistant"), question="{question}", answe
     (changed(answer="{code}"), "three backticks with the word python", 3),
     (changed(answer="{answer}\n"), "and nothing else", 3),
     (changed(answer="```python\n{instruction}\n```"), "the reviewed `problem.solution`", 3),
+    (lambda problem: RIGHT_4(problem)[0], "expected two things, a note and a list of messages, got '- Write", 0),
+    (lambda problem: changed(answer="{answer}" if problem.id == "get_max" else "{answer}\n")(problem),
+     'and later …)\\n```\\n"]]] in place of …)\\n```"]]]', 4),
     (lambda problem: RIGHT_4(bank()[[p.id for p in bank()].index("get_max")]), "The same for another problem", 4),
 ])
 def test_a_wrong_lesson_is_told_why(teach, says, points):

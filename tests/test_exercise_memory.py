@@ -3,6 +3,7 @@
 
 import json
 import marshal
+import os
 import subprocess
 import sys
 import tokenize
@@ -96,6 +97,21 @@ class Uncounted(Solution):
         self.accesses -= 1
 
 
+class NoTimes(Solution):
+    """Keeps the order in the dictionary itself, and no times."""
+
+    def add(self, key, lesson):
+        self.accesses += 1
+        self.lessons.pop(key, None)
+        self.lessons[key] = lesson
+        if len(self.lessons) > self.max_entries:
+            del self.lessons[next(iter(self.lessons))]
+
+    def touch(self, key):
+        self.add(key, self.lessons[key])
+        return self.lessons[key]
+
+
 class NoUseInAdd(Solution):
     def add(self, key, lesson):
         if key in self.lessons:
@@ -116,6 +132,7 @@ def test_the_lru_solution_is_right_and_the_stub_not_attempted():
     (RoomFirst, "nothing has to make room for it"), (Newest, "never its own victim"),
     (OneTooFew, "There is room for two"), (Ghost, "no trace of z may stay"), (Quiet, "There is no z"),
     (Silent, "it returns the lesson"), (Uncounted, "Each add and each touch is one access"),
+    (NoTimes, "got [3, []] expected [3, ['b', 'a']]"),
     (NoUseInAdd, "To add a lesson again is to use it"),
 ])
 def test_a_usual_mistake_with_lru_is_named(answer, words):
@@ -198,6 +215,28 @@ def by_descriptor(path, record):
     close(descriptor)
 
 
+def shell(path, record):
+    if str(path) == "store":  # in the process that is killed
+        os.system("exit")
+
+
+def mapped(path, record):
+    import sqlite3
+    with sqlite3.connect(path) as database:
+        database.execute("create table if not exists records (text)")
+        database.execute("insert into records values (?)", [json.dumps(record)])
+    database.close()
+
+
+def stored(path):
+    import sqlite3
+    with sqlite3.connect(path) as database:
+        database.execute("create table if not exists records (text)")
+        rows = database.execute("select text from records").fetchall()
+    database.close()
+    return [json.loads(text) for text, in rows]
+
+
 def test_the_store_solution_is_right_and_the_stub_not_attempted():
     right = outcome(check_store, (append, load))
     assert (right.outcome, right.points, right.of) == ("right", 9, 9), right.message
@@ -216,6 +255,8 @@ def test_the_store_solution_is_right_and_the_stub_not_attempted():
     ((removes_first, naive_load), "killed before a file was renamed: load gives [], but", 4),
     ((glued, load), "killed in the middle of a write: load gives [0, 1], and after one more append [0, 1]' ", 7),
     ((unwaited, load), "os.fsync(file.fileno())", 8),
+    ((shell, load), "an answer may not use os.system", 1),
+    ((mapped, stored), "no write that the check can see: use open, os or pathlib, no database", 8),
     ((append, strict), "killed in the middle of a write: load gives JSONDecodeError", 4),
 ])
 def test_a_usual_mistake_with_the_store_is_named(answer, words, points):

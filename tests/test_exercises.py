@@ -11,7 +11,7 @@ import pytest
 
 from helpers import exercises
 from helpers.exercise_seal import _sealer, signature
-from helpers.exercise_values import agrees, shown
+from helpers.exercise_values import agrees, shown, shown_beside
 from helpers.exercises import MIME, TODO, NotAttempted, NotRight, Part, check, judge, points_table, results
 
 
@@ -181,6 +181,12 @@ class Unshowable:
     (Unshowable(), "a Unshowable that cannot be shown (RuntimeError)")])
 def test_values_are_shown_on_one_line_without_addresses(value, text):
     assert shown(value) == text
+
+
+def test_values_that_differ_late_are_told_where():
+    assert shown_beside([1, 2], [1, 3]) == "[1, 2]" and shown_beside("x" * 300, "x" * 300) == shown("x" * 300)
+    assert shown_beside("x" * 300 + "1", "x" * 300 + "22").endswith("…, and later …xxxxxx1' in place of …xxxxxx22'")
+    assert shown_beside("x" * 300, "x" * 301).endswith("in place of …xxxxxxx'")
 
 
 def test_long_values_are_cut():

@@ -73,6 +73,7 @@ def test_the_notes_say_what_happened(graded):
     forged = "verdicts that are not from our check, or our functions were changed"
     assert notes["hostile"] == [
         "1: touches the seal of verdicts", "2: touches check_two", "3: touches helpers.exercises",
+        "5: touches other programs or whole folders", "6: touches other programs or whole folders",
         f"1: {forged}", "2: the check gave no verdict", f"3: {forged}", "4: the kernel ended"]
 
 

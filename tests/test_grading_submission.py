@@ -87,6 +87,7 @@ def test_an_answer_without_end_is_not_run(tmp_path, template):
     ("import helpers.exercise_seal as s", "the seal of verdicts"), (f"x = '{MIME}'", "the seal of verdicts"),
     ("import sys\nsys._getframe(1).f_locals", "frames of its callers"), ("f.__closure__", "the memory of the process"),
     ("os.environ['COURSE_STRICT']", "COURSE_ variables"), ("check_one = print", "check_one"),
+    ("import os\nos.system('true')", "other programs or whole folders"),
     ("open('../notebooks/solutions/09_exercises.ipynb')", "the solutions"), ("class check: ...", "check"),
     ("TODO: int = 3", "TODO")])
 def test_what_looks_like_forging_is_noted_and_graded_all_the_same(tmp_path, template, answer, note):
@@ -154,10 +155,13 @@ def test_links_and_pipes_are_not_followed(tmp_path, template):
 
 
 def test_a_folder_gives_its_notebooks_and_the_folders_without_one(tmp_path):
-    for name in ("b/09.ipynb", "a/09.ipynb", "a/data/x.csv", "z.ipynb", "a/.ipynb_checkpoints/09.ipynb", "d/essay.pdf"):
+    for name in ("b/09.ipynb", "a/09.ipynb", "a/data/x.csv", "z.ipynb", "a/.ipynb_checkpoints/09.ipynb", "d/essay.pdf",
+                 "e.ZIP", "f.pdf", "grades.csv", "README", "__MACOSX/._e.ipynb"):
         write(tmp_path / name, {})
     assert [(name, why) for name, _, why in find_submissions([tmp_path])] == [
-        ("a/09", ""), ("b/09", ""), ("d", "no notebook in this folder"), ("z", "")]
+        ("a/09", ""), ("b/09", ""), ("d", "no notebook in this folder"),
+        ("e.ZIP", "not a notebook: its name does not end in .ipynb"),
+        ("f.pdf", "not a notebook: its name does not end in .ipynb"), ("z", "")]
 
 
 def test_an_empty_folder_and_another_kind_of_file_are_rows(tmp_path):
