@@ -1,9 +1,8 @@
-import doctest
 from math import erfc, sqrt
 
 import numpy as np
 import pytest
-from exercise_answers import outcome, solution, stub
+from exercise_answers import doctest_holds, loses, outcome, right_and_not_attempted, solution
 
 from helpers import theory
 from helpers.exercise_causes import (
@@ -20,41 +19,20 @@ from helpers.exercise_causes import (
     naive_power,
     p_value,
 )
-from helpers.exercise_source import SOLUTIONS
 from helpers.exercises import TODO, NotAttempted
 from helpers.worth import Stream, residual
 
 CHECKS = {7: (check_residual, "residual_worth"), 8: (check_dropout, ("dropout_test", "EPISODES_NEEDED"))}
 
 
-def answer(names, wanted):
-    return names[wanted] if isinstance(wanted, str) else tuple(names[name] for name in wanted)
-
-
 @pytest.mark.parametrize("number", CHECKS)
 def test_the_solution_is_right_and_the_stub_not_attempted(number):
-    check, wanted = CHECKS[number]
-    right, blank = outcome(check, answer(solution(number), wanted)), outcome(check, answer(stub(number), wanted))
-    assert (right.outcome, right.points) == ("right", right.of), right.message
-    assert (blank.outcome, blank.points, blank.of) == ("not attempted", 0, right.of)
-    assert f"**{right.of} points**" in SOLUTIONS.read_text(encoding="utf-8")
+    right_and_not_attempted(number, *CHECKS[number])
 
 
 @pytest.mark.parametrize(("number", "name"), [(7, "residual_worth"), (8, "dropout_test")])
 def test_the_doctest_a_reader_sees_is_true(number, name):
-    names = solution(number)
-    found = doctest.DocTestFinder().find(names[name], name, globs=names, module=False)
-    assert [doctest.DocTestRunner(verbose=False).run(test) for test in found] == [doctest.TestResults(0, 1)]
-
-
-def loses(check, given, *words):
-    """The answer is wrong, has some points missing, and the message holds the words."""
-    verdict = outcome(check, given)
-    said = " ".join(verdict.message.split())
-    assert verdict.outcome == "wrong" and verdict.points < verdict.of
-    for word in words:
-        assert word in said, verdict.message
-    return verdict
+    doctest_holds(number, name)
 
 
 # --- exercise 7 -----------------------------------------------------------------------------------------------------
