@@ -218,6 +218,12 @@ def test_an_endless_program_uses_about_its_limit_of_the_processor(monkeypatch: p
     assert len(used) == 1 and used[0] < 1.0
 
 
+def test_all_calls_of_one_test_share_its_limit() -> None:
+    code, test = "def f(n):\n    return sum(range(1_000_000))", "all(f(i) > 0 for i in range(30))"
+    [result] = run_tests(code, [test], timeout_s=0.5).results
+    assert (result.status, result.detail.partition(";")[0]) == ("timeout", f"{test} timed out after 0.5 s")
+
+
 def test_what_looks_at_no_clock_inside_ends_as_well() -> None:
     [result] = run_tests("def f(n): return 10**10**8 % 7", ["f(0) == 1"], timeout_s=0.3).results
     assert (result.status, result.detail) == ("timeout", "f(0) timed out after 0.3 s")
