@@ -8,7 +8,7 @@ sources into pages (`book.py`); nothing is executed, and the committed files are
 import json
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import nbformat
@@ -53,7 +53,8 @@ def stage(target: Path, *, root: Path = ROOT, report: Path | None = None, reposi
     _fill(target / "index.md", {
         "figure": lambda: landing_figure(notebooks), "findings": lambda: findings(notebooks),
         "notebooks": lambda: contents_table(load_chapters(folder))})
-    _fill(target / "status.md", {"runs": lambda: status_table(report or root / "build" / "report.json")})
+    names = [path.stem for path in list_notebooks(folder)]
+    _fill(target / "status.md", {"runs": lambda: status_table(report or root / "build" / "report.json", names)})
 
 
 def _for_site(notebook: NotebookNode, path: Path, terms: dict[str, str], repository: str) -> NotebookNode:
@@ -106,17 +107,19 @@ def _claim(cell: NotebookNode, number: int, title: str) -> str:
     return claims[number - 1]
 
 
-def status_table(report: Path) -> str:
-    """What the last run says of every notebook, as Markdown.
+def status_table(report: Path, names: Sequence[str]) -> str:
+    """What the last run says of each of the notebooks `names`, as Markdown.
 
     Raises:
-        BookError: no run has left a report, or one of its notebooks failed.
+        BookError: no run has left a report, it left a notebook out, or one of its notebooks failed.
     """
     if not report.is_file():
         raise BookError(f"no run to report: expected {report}; run `course run` first")
     run = json.loads(report.read_text(encoding="utf-8"))
     if failed := [row["name"] for row in run["notebooks"] if not row["passed"]]:
         raise BookError(f"the last run failed in {', '.join(failed)}; mend that before the site says it passed")
+    if missing := sorted(set(names) - {row["name"] for row in run["notebooks"]}):
+        raise BookError(f"the last run left out {', '.join(missing)}; run `course run` for all of them")
     rows = [f"| [{row['name']}](notebooks/{row['name']}.ipynb) | passed | {row['seconds']:.1f} | {row['answers']} |"
             for row in run["notebooks"]]
     versions = ", ".join(f"{name} {version}" for name, version in run["versions"].items())

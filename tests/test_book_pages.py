@@ -89,11 +89,15 @@ def test_committed_files_are_only_read(tmp_path):
 
 def test_a_site_without_a_run_or_after_a_failed_one_is_refused(tmp_path):
     with pytest.raises(BookError, match=r"no run to report: expected .*report.json; run `course run` first"):
-        status_table(tmp_path / "report.json")
+        status_table(tmp_path / "report.json", ["00_go"])
     failed = RUN | {"notebooks": [RUN["notebooks"][0] | {"passed": False}]}
     (tmp_path / "report.json").write_text(json.dumps(failed))
+    (tmp_path / "report.json").write_text(json.dumps(RUN))
+    with pytest.raises(BookError, match="the last run left out 01_on; run `course run` for all of them"):
+        status_table(tmp_path / "report.json", ["00_go", "01_on"])
+    (tmp_path / "report.json").write_text(json.dumps(failed))
     with pytest.raises(BookError, match="the last run failed in 00_go"):
-        status_table(tmp_path / "report.json")
+        status_table(tmp_path / "report.json", ["00_go"])
 
 
 def test_a_landing_page_with_no_or_two_figures_or_a_headline_without_claim_is_refused():
