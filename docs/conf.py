@@ -17,7 +17,7 @@ default_role = "literal"  # docstrings write names between single backticks
 
 nb_execution_mode = "off"  # what is shown is what the committed notebooks hold
 nb_merge_streams = True
-myst_enable_extensions = ["dollarmath", "colon_fence"]
+myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 
 autodoc_default_options = {"members": True, "ignore-module-all": True}  # each name once, where it is defined

@@ -8,7 +8,7 @@ sources into pages (`book.py`); nothing is executed, and the committed files are
 import json
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import nbformat
@@ -49,9 +49,9 @@ def stage(target: Path, *, root: Path = ROOT, report: Path | None = None, reposi
     for page in target.glob("*.md"):
         text = page.read_text(encoding="utf-8").replace("](../", "](")  # docs/ has become the top
         page.write_text(text, encoding="utf-8", newline="\n")
-    notebooks = [nbformat.read(path, as_version=4) for path in list_notebooks(folder)]
+    notebooks = {path.name: nbformat.read(path, as_version=4) for path in list_notebooks(folder)}
     _fill(target / "index.md", {
-        "figure": lambda: landing_figure(notebooks), "findings": lambda: findings(notebooks),
+        "figure": lambda: landing_figure(list(notebooks.values())), "findings": lambda: findings(notebooks),
         "notebooks": lambda: contents_table(load_chapters(folder))})
     names = [path.stem for path in list_notebooks(folder)]
     _fill(target / "status.md", {"runs": lambda: status_table(report or root / "build" / "report.json", names)})
@@ -88,22 +88,26 @@ def landing_figure(notebooks: list[NotebookNode]) -> str:
     return figures[0]
 
 
-def findings(notebooks: list[NotebookNode]) -> str:
-    """The claims that notebooks mark by a tag, as a list, each with its notebook: sentences that a run vouches for."""
+def findings(notebooks: Mapping[str, NotebookNode]) -> str:
+    """The claims that notebooks mark by a tag, below the question they answer: sentences that a run vouches for.
+
+    `notebooks` by the names of their files, as a page beside the folder of notebooks links to them.
+    """
     lines = []
-    for notebook in notebooks:
-        title = notebook.cells[0].source.splitlines()[0].removeprefix("# ").split(" · ")[0]
-        for cell in notebook.cells:
-            for tag in filter(None, map(HEADLINE.fullmatch, cell.metadata.get("tags", []))):
-                lines.append(f"- {_claim(cell, int(tag[1] or 1), title)} *(Notebook {title})*")
+    for name, notebook in notebooks.items():
+        claims = [_claim(cell, int(tag[1] or 1), name) for cell in notebook.cells
+                  for tag in filter(None, map(HEADLINE.fullmatch, cell.metadata.get("tags", [])))]
+        if claims:
+            lines += [f"[{notebook.metadata.course['question']}](notebooks/{name})",
+                      *(f":   {claim}" for claim in claims), ""]
     return "\n".join(lines)
 
 
-def _claim(cell: NotebookNode, number: int, title: str) -> str:
+def _claim(cell: NotebookNode, number: int, name: str) -> str:
     printed = "".join(output.get("text", "") for output in cell.outputs).replace("\n  ", " ")
     claims = [line.removeprefix(TICK) for line in printed.splitlines() if line.startswith(TICK)]
     if len(claims) < number:
-        raise BookError(f"notebook {title}: a cell tagged for its claim {number} printed {len(claims)}; move the tag")
+        raise BookError(f"{name}: a cell tagged for its claim {number} printed {len(claims)}; move the tag")
     return claims[number - 1]
 
 

@@ -55,7 +55,7 @@ def staged(root: Path, name: str) -> nbformat.NotebookNode:
 def test_pages_get_findings_figure_table_and_the_status_of_the_run(tmp_path):
     stage(tmp_path / "build" / "source", root=course(tmp_path))
     index = (tmp_path / "build" / "source" / "index.md").read_text(encoding="utf-8")
-    assert FIGURE in index and "- It goes 3 times, always. *(Notebook 00)*" in index
+    assert FIGURE in index and "[Does it go?](notebooks/00_go.ipynb)\n:   It goes 3 times, always.\n" in index
     assert "[00_go](notebooks/00_go.ipynb) | Does it go? | 5" in index and "[guide](README.md)" in index
     status = (tmp_path / "build" / "source" / "status.md").read_text(encoding="utf-8")
     assert "| [00_go](notebooks/00_go.ipynb) | passed | 1.2 | no model asked |" in status and "numpy 2.4" in status
@@ -106,14 +106,18 @@ def test_a_landing_page_with_no_or_two_figures_or_a_headline_without_claim_is_re
     for notebooks, found in (([], 0), ([one, one], 2)):
         with pytest.raises(BookError, match=f"expected one figure in cells tagged `landing`, found {found}"):
             landing_figure(notebooks)
-    mute = new_notebook(cells=[new_markdown_cell("# 00 · Go"), code("x", printed("no claim\n"), tags=["headline"])])
-    with pytest.raises(BookError, match="notebook 00: a cell tagged for its claim 1 printed 0"):
-        findings([mute])
+    mute = new_notebook(cells=[code("x", printed("no claim\n"), tags=["headline"])])
+    with pytest.raises(BookError, match=r"00_go.ipynb: a cell tagged for its claim 1 printed 0"):
+        findings({"00_go.ipynb": mute})
 
 
-def test_a_headline_can_be_a_later_claim_of_its_cell():
-    cell = code("x", printed("✔ First.\n✔ Second.\n"), tags=["headline-2"])
-    assert findings([new_notebook(cells=[new_markdown_cell("# 03 · Go"), cell])]) == "- Second. *(Notebook 03)*"
+def test_claims_stand_below_the_question_and_may_be_later_ones_of_their_cells():
+    cells = [code("x", printed("✔ First.\n✔ Second.\n"), tags=["headline-2"]),
+             code("y", printed("✔ Third.\n"), tags=["headline"]), code("z", printed("✔ Fourth.\n"))]
+    asks = new_notebook(cells=cells, metadata={"course": {"question": "Does it go?"}})
+    silent = new_notebook(cells=cells[2:], metadata={"course": {"question": "Why?"}})
+    assert findings({"03_go.ipynb": asks, "04_why.ipynb": silent}) == (
+        "[Does it go?](notebooks/03_go.ipynb)\n:   Second.\n:   Third.\n")
 
 
 def test_a_page_that_lost_its_placeholder_is_refused(tmp_path):
