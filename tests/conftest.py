@@ -1,6 +1,7 @@
 """What every test shares: batch mode, no keys, and a switch that blocks sockets."""
 
 import os
+import signal
 import socket
 from pathlib import Path
 
@@ -42,4 +43,6 @@ def path(tmp_path: Path) -> Path:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
+    # A shell that starts the suite in the background has it ignore SIGINT, and so would every child.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.setdefault("PYTHONHASHSEED", "0")

@@ -234,9 +234,7 @@ def test_an_interrupt_stops_every_child(tmp_path):
     path = write(tmp_path, "01_x", "import os\nopen('pids', 'w').write(f'{os.getpid()} {os.getppid()}')",
                  "import time\ntime.sleep(120)")
     command = [sys.executable, "-m", "helpers.cli", "run", str(path), "--output", str(tmp_path / "build")]
-    # A shell that starts this suite in the background has it ignore SIGINT, and a child would inherit that.
-    course = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+    course = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
     while not (tmp_path / "pids").exists() or not (tmp_path / "pids").read_text():
         assert time.monotonic() < deadline and course.poll() is None, "the notebook did not start"
