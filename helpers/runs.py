@@ -118,7 +118,7 @@ def answers_from(name: str, source: str) -> str:
     """One line saying where the model's answers in the notebook `name` come from."""
     from helpers.llm import connect, transcript_path  # brings the OpenAI client, half a second that only this needs
     if source == "replay" and not transcript_path(name).exists():
-        return "no model asked"
+        return "no recording of its own"
     try:
         return connect(name, source=source).describe()
     except ReplayMiss as error:  # the notebook fails on the same file; here it is only described

@@ -11,7 +11,7 @@ from helpers.book_pages import BookError, findings, landing_figure, stage, statu
 
 FIGURE = '<figure><img src="data:image/png;base64,AAAA" alt="a line"><figcaption>It rises.</figcaption></figure>'
 RUN = {"date": "2026-01-02 03:04 UTC", "machine": "Python 3.11 on Linux", "versions": {"numpy": "2.4"},
-       "notebooks": [{"name": "00_go", "passed": True, "seconds": 1.23, "answers": "no model asked"}]}
+       "notebooks": [{"name": "00_go", "passed": True, "seconds": 1.23, "answers": "no recording of its own"}]}
 
 
 def code(source: str, *outputs, tags=()):
@@ -58,7 +58,7 @@ def test_pages_get_findings_figure_table_and_the_status_of_the_run(tmp_path):
     assert FIGURE in index and "[Does it go?](notebooks/00_go.ipynb)\n:   It goes 3 times, always.\n" in index
     assert "[00_go](notebooks/00_go.ipynb) | Does it go? | 5" in index and "[guide](README.md)" in index
     status = (tmp_path / "build" / "source" / "status.md").read_text(encoding="utf-8")
-    assert "| [00_go](notebooks/00_go.ipynb) | passed | 1.2 | no model asked |" in status and "numpy 2.4" in status
+    assert "| [00_go](notebooks/00_go.ipynb) | passed | 1.2 | no recording of its own |" in status and "numpy 2.4" in status
 
 
 def test_notebooks_link_their_first_term_and_open_elsewhere_only_for_a_known_repository(tmp_path):

@@ -51,7 +51,7 @@ def test_update_stores_what_passed_and_only_that(stored):
 
 def test_the_report_names_each_notebook(stored):
     report = (stored.parent / "build" / "report.html").read_text(encoding="utf-8")
-    assert "2 of 3 notebooks passed" in report and "ZeroDivisionError" in report and "no model asked" in report
+    assert "2 of 3 notebooks passed" in report and "ZeroDivisionError" in report and "no recording of its own" in report
     assert "matplotlib 3" in report
 
 
@@ -135,7 +135,7 @@ def test_what_cannot_be_run_is_refused_before_anything_runs(tmp_path):
 
 def test_the_report_says_which_recording_answered(tmp_path, monkeypatch):
     monkeypatch.setattr(llm, "DATA", tmp_path)
-    assert answers_from("01_x", "replay") == "no model asked"
+    assert answers_from("01_x", "replay") == "no recording of its own"
     transcript = Transcript(tmp_path / "transcripts" / "01_x.jsonl")
     transcript.append(*EXCHANGE, HEADER)
     assert f"1 recorded answers of {MODEL_NAME}" in answers_from("01_x", "replay")
