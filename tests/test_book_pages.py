@@ -58,7 +58,8 @@ def test_pages_get_findings_figure_table_and_the_status_of_the_run(tmp_path):
     assert FIGURE in index and "[Does it go?](notebooks/00_go.ipynb)\n:   It goes 3 times, always.\n" in index
     assert "[00_go](notebooks/00_go.ipynb) | Does it go? | 5" in index and "[guide](README.md)" in index
     status = (tmp_path / "build" / "source" / "status.md").read_text(encoding="utf-8")
-    assert "| [00_go](notebooks/00_go.ipynb) | passed | 1.2 | no recording of its own |" in status and "numpy 2.4" in status
+    assert "| [00_go](notebooks/00_go.ipynb) | passed | 1.2 | no recording of its own |" in status
+    assert "numpy 2.4" in status
 
 
 def test_notebooks_link_their_first_term_and_open_elsewhere_only_for_a_known_repository(tmp_path):
