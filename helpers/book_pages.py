@@ -65,6 +65,8 @@ def _for_site(notebook: NotebookNode, path: Path, terms: dict[str, str], reposit
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             cell.source = link_terms(cell.source, terms, seen)
+        elif "hide-input" in cell.metadata.get("tags", []):  # a question to oneself: its code names the answer
+            cell.metadata["tags"] = ["remove-input"]
         elif solutions and "exercise" in cell.metadata.get("tags", []):
             cell.metadata["tags"] = [*cell.metadata["tags"], "hide-input"]
         for output in cell.get("outputs", []):

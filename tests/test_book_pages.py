@@ -39,7 +39,7 @@ def course(root: Path) -> Path:
     meta = {"course": {"question": "Does it go?", "minutes": 5, "objectives": ["go"], "prerequisites": []}}
     cells = [new_markdown_cell("# 00 · Does it go?\n\nA lesson and a lesson."),
              code("x", printed("✔ It goes 3 times,\n  always.\nmore\n"), tags=["headline"]),
-             code("y", figure(), tags=["landing"])]
+             code("ask(answer='b')", tags=["hide-input"]), code("y", figure(), tags=["landing"])]
     nbformat.write(new_notebook(cells=cells, metadata=meta), root / "notebooks" / "00_go.ipynb")
     nbformat.write(new_notebook(cells=[cells[0], code("z = 1", tags=["exercise"])], metadata=meta),
                    root / "notebooks" / "solutions" / "00_go.ipynb")
@@ -72,6 +72,11 @@ def test_notebooks_link_their_first_term_and_open_elsewhere_only_for_a_known_rep
     assert cells[-1].outputs[0].data["text/markdown"] == "[00_go](00_go.html)"
     stage(root / "build" / "source", root=root)
     assert not any("mybinder" in cell.source for cell in staged(root, "00_go.ipynb").cells)
+
+
+def test_the_code_of_a_question_to_oneself_is_not_on_the_site(tmp_path):
+    stage(tmp_path / "build" / "source", root=course(tmp_path))
+    assert [cell.metadata.get("tags") for cell in staged(tmp_path, "00_go.ipynb").cells][2] == ["remove-input"]
 
 
 def test_solutions_are_named_so_and_folded(tmp_path):
