@@ -28,7 +28,7 @@ def build_book(output: Path, *, root: Path = ROOT) -> Path:
     shutil.rmtree(site, ignore_errors=True)
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-E", "-b", "html",
                "-d", str(output / "doctrees"), str(source), str(site)]
-    # Sphinx reads SOURCE_DATE_EPOCH; without the hash seed, the order of what it writes differs from run to run.
+    # Without a fixed hash seed, the order of some of what Sphinx writes differs from run to run.
     environment = os.environ | {"COURSE_REPOSITORY": named, "PYTHONHASHSEED": "0"}
     run = subprocess.run(command, env=environment, capture_output=True, text=True, encoding="utf-8", errors="replace")
     if run.returncode:

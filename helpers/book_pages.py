@@ -74,7 +74,7 @@ def _for_site(notebook: NotebookNode, path: Path, terms: dict[str, str], reposit
                 del output.data[kind]  # what only a program reads, such as an exercise's verdict
             if "text/markdown" in output.get("data", {}):  # the site turns links in cells into links to pages, not here
                 output.data["text/markdown"] = output.data["text/markdown"].replace(".ipynb)", ".html)")
-    if repository:
+    if repository and not solutions:  # elsewhere, as here, a reader works on the exercises
         notebook.cells.insert(1, nbformat.v4.new_markdown_cell(links_elsewhere(path, repository), id="elsewhere"))
     return notebook
 

@@ -68,6 +68,7 @@ def test_notebooks_link_their_first_term_and_open_elsewhere_only_for_a_known_rep
     cells = staged(root, "00_go.ipynb").cells
     assert cells[0].source.endswith("A {term}`lesson <lesson>` and a lesson.")
     assert "https://mybinder.org/v2/gh/us/course/" in cells[1].source
+    assert not any("mybinder" in cell.source for cell in staged(root, "solutions/00_go.ipynb").cells)
     assert set(cells[-1].outputs[0].data) == {"text/html", "text/plain", "text/markdown"}  # what readers read
     assert cells[-1].outputs[0].data["text/markdown"] == "[00_go](00_go.html)"
     stage(root / "build" / "source", root=root)
