@@ -10,13 +10,13 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import psutil
 import pytest
 from browsing import browser, keep
-from playwright.sync_api import Page, TimeoutError
+from playwright.sync_api import Page
 
 from helpers.curriculum import find_notebooks
 
@@ -74,16 +74,31 @@ def wait_until_it_answers(address: str, process: subprocess.Popen, log: Path) ->
     raise AssertionError(f"JupyterLab did not answer in two minutes:\n{log.read_text()}")
 
 
+def wait_until_connected(page: Page) -> None:
+    """Until the page talks to its kernel: before that, the menu asks which kernel to start."""
+    address = urlsplit(page.url)
+    sessions = f"{address.scheme}://{address.netloc}/api/sessions"
+    for _ in range(240):
+        if any(session["kernel"]["connections"] for session in page.request.get(sessions).json()):
+            return
+        page.wait_for_timeout(500)
+    raise AssertionError("the page did not connect to a kernel in two minutes")
+
+
 def restart_and_run_all(page: Page) -> None:
-    """By the menu, as a reader does it; until the first kernel is up, the entry does nothing."""
-    confirm = page.get_by_role("button", name="Restart", exact=True).or_(
-        page.get_by_role("button", name="Confirm Kernel Restart"))
-    for _ in range(9):
+    """By the menu, as a reader does it; under load a dialog may ask late, or ask which kernel first."""
+    dialog = page.get_by_role("dialog")
+    restart = dialog.get_by_role("button", name="Confirm Kernel Restart")
+    select = dialog.get_by_role("button", name="Select Kernel")
+    for _ in range(3):
         page.get_by_role("menuitem", name="Run", exact=True).click()
         page.get_by_role("menuitem", name="Restart Kernel and Run All Cells").click()
-        with suppress(TimeoutError):
-            confirm.click(timeout=10_000)
+        restart.or_(select).first.wait_for()
+        if restart.is_visible():
+            restart.click()
             return
+        select.click()
+        dialog.wait_for(state="detached")
     raise AssertionError("JupyterLab never asked whether to restart the kernel")
 
 
@@ -108,6 +123,7 @@ def test_restart_and_run_all_shows_figures_and_no_error(lab, folder, number):
         page.goto(lab.format(path.name))
         page.wait_for_selector(".jp-NotebookPanel .jp-Cell")
         page.wait_for_selector(".jp-Notebook-ExecutionIndicator[data-status='idle']", state="attached")
+        wait_until_connected(page)
         restart_and_run_all(page)
         deadline = time.monotonic() + 240
         while True:
