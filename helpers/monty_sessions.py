@@ -163,6 +163,9 @@ def sessions() -> Sessions:
 @cache
 def _register() -> None:
     atexit.register(close)
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if shell is not None:  # a kernel waits for its children before it comes to atexit
+        shell.observe(lambda change: change.new and close(), "exit_now")
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_never_drop)
 

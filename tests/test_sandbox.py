@@ -8,11 +8,14 @@ import textwrap
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import psutil  # comes with ipykernel
 import pytest
+from jupyter_client.manager import start_new_kernel
 
 from helpers import monty_sessions
+from helpers.curriculum import ROOT
 from helpers.problems import Problem, load_problems
 from helpers.sandbox import MAX_CODE, run_tests
 from helpers.verdicts import TestReport, TestResult
@@ -305,6 +308,22 @@ def test_a_forked_process_is_told_so_and_harms_nothing() -> None:
     """)
     assert (done.returncode, done.stderr) == (0, "")
     assert "get_context('spawn')" in done.stdout
+
+
+def test_a_kernel_that_used_it_ends_at_once(tmp_path: Path) -> None:
+    """Not only when it is killed: a kernel ends its children first, and looks for them for half a minute."""
+    manager, client = start_new_kernel(cwd=tmp_path)
+    try:
+        client.execute(f"import sys; sys.path.insert(0, {str(ROOT)!r})")
+        client.execute("from helpers.sandbox import run_tests")
+        client.execute("import atexit, pathlib; atexit.register(pathlib.Path('ended').touch)")
+        done = client.execute_interactive("assert run_tests('def f(n): return n', ['f(1) == 1']).passed", timeout=60)
+        assert done["content"]["status"] == "ok"
+    finally:
+        client.stop_channels()
+        manager.shutdown_wait_time = 20.0  # after half of it, the manager would end the kernel by a signal
+        manager.shutdown_kernel()
+    assert (tmp_path / "ended").exists()
 
 
 def test_it_runs_inside_an_event_loop() -> None:
