@@ -88,10 +88,14 @@ def _rename(fresh: Path, file: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the new name last too; Windows does so by itself and has no such call."""
+    """Make the new name last too; Windows does so by itself, and some network folders know no such call.
+
+    The file itself is on the disk by now, so a folder that refuses takes nothing back.
+    """
     if os.name == "posix":
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        with suppress(OSError):
+            descriptor = os.open(folder, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)

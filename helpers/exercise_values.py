@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from helpers.plain_data import as_text, one_line, why_not_plain, without_paths
+from helpers.plain_data import as_text, one_line, tagged, why_not_plain, without_paths
 
 CLOSE = {"rel_tol": 1e-6, "abs_tol": 1e-9}  # of two floats; another order of adding gives other last digits
 WIDTH = 200  # characters of a value that are shown
@@ -37,7 +37,11 @@ def agrees(got: object, expected: object) -> bool:
     if isinstance(expected, list | tuple):
         return len(got) == len(expected) and all(map(agrees, got, expected))
     if isinstance(expected, dict):
-        return got.keys() == expected.keys() and all(agrees(got[key], value) for key, value in expected.items())
+        given = {tagged(key): value for key, value in got.items()}
+        return (len(given) == len(expected)
+                and all(tagged(key) in given and agrees(given[tagged(key)], value) for key, value in expected.items()))
+    if isinstance(expected, set | frozenset):
+        return set(map(tagged, got)) == set(map(tagged, expected))
     return bool(got == expected)
 
 

@@ -31,16 +31,24 @@ def find_submissions(paths: Iterable[Path]) -> list[tuple[str, Path, str]]:
     """
     rows: dict[Path, tuple[str, str]] = {}
     for path in paths:
-        inside = _in_folder(path) if path.is_dir() else [(path.name.removesuffix(".ipynb"), path, _no_notebook(path))]
+        inside = _in_folder(path) if path.is_dir() else [(_plain(path.name), path, _no_notebook(path))]
         for name, file, why in inside:
             rows.setdefault(file.absolute(), (name, why))
     names = [name for name, _ in rows.values()]
-    return [(name if names.count(name) == 1 else file.as_posix().removesuffix(".ipynb"), file, why)
+    return [(name if names.count(name) == 1 else _plain(file.as_posix()), file, why)
             for file, (name, why) in rows.items()]
 
 
+def _is_notebook(name: str) -> bool:
+    return name.lower().endswith(".ipynb")  # some systems write endings in capitals
+
+
+def _plain(name: str) -> str:
+    return name[:-len(".ipynb")] if _is_notebook(name) else name
+
+
 def _no_notebook(path: Path) -> str:
-    return "" if path.suffix == ".ipynb" or not path.exists() else "not a notebook: its name does not end in .ipynb"
+    return "" if _is_notebook(path.name) or not path.exists() else "not a notebook: its name does not end in .ipynb"
 
 
 def _in_folder(folder: Path) -> list[tuple[str, Path, str]]:
@@ -54,8 +62,8 @@ def _in_folder(folder: Path) -> list[tuple[str, Path, str]]:
             rows += [(name, here / name, _no_notebook(here / name)) for name in files
                      if Path(name).suffix.lower() in OTHER and not name.startswith(".")]
         found = [(here / name, LINK) for name in links]
-        found += [(here / name, "") for name in files if name.endswith(".ipynb") and not name.startswith(".")]
-        rows += [(path.relative_to(folder).as_posix().removesuffix(".ipynb"), path, why) for path, why in found]
+        found += [(here / name, "") for name in files if _is_notebook(name) and not name.startswith(".")]
+        rows += [(_plain(path.relative_to(folder).as_posix()), path, why) for path, why in found]
     empty = [place for place in first if not any(path.is_relative_to(place) for _, path, _ in rows)]
     rows += [(place.name, place, "no notebook in this folder") for place in empty]
     return sorted(rows) or [(folder.resolve().name, folder, "no notebook in this folder")]
@@ -106,6 +114,7 @@ def _whole(cell: object) -> dict:
     source = cell.get("source")
     lines = source if isinstance(source, list) else [source]
     text = "".join(line for line in lines if isinstance(line, str)).encode("utf-8", "replace").decode("utf-8")
-    outputs = [output for output in cell.get("outputs") or () if isinstance(output, dict)]
+    outputs = cell.get("outputs") if isinstance(cell.get("outputs"), list) else []
+    outputs = [output for output in outputs if isinstance(output, dict)]
     return {"cell_type": cell.get("cell_type"), "source": text.replace("\r\n", "\n"), "id": str(cell.get("id")),
             "tags": [tag for tag in tags if isinstance(tag, str)], "outputs": outputs}

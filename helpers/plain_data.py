@@ -72,8 +72,8 @@ def same(got: object, expected: object) -> bool:
     Both values must have passed `why_not_plain`. Where a test expects a count, an answer of True is wrong;
     an answer of 3.0 where 3 is expected is right.
 
-    >>> same([1, 2.0], [1, 2]), same((1,), [1]), same({"a": True}, {"a": 1})
-    (True, False, False)
+    >>> same([1, 2.0], [1, 2]), same((1,), [1]), same({"a": True}, {"a": 1}), same({True}, {1})
+    (True, False, False, False)
     """
     if isinstance(got, bool) or isinstance(expected, bool):
         return got is expected
@@ -81,9 +81,26 @@ def same(got: object, expected: object) -> bool:
         return (type(got) is type(expected) and len(got) == len(expected)
                 and all(same(a, b) for a, b in zip(got, expected, strict=True)))
     if isinstance(got, dict):
-        return (isinstance(expected, dict) and len(got) == len(expected)
-                and all(key in expected and same(value, expected[key]) for key, value in got.items()))
+        if not isinstance(expected, dict) or len(got) != len(expected):
+            return False
+        wanted = {tagged(key): value for key, value in expected.items()}
+        return all(tagged(key) in wanted and same(value, wanted[tagged(key)]) for key, value in got.items())
+    if isinstance(got, (set, frozenset)) and isinstance(expected, (set, frozenset)):
+        return set(map(tagged, got)) == set(map(tagged, expected))
     return got == expected
+
+
+def tagged(key: object) -> object:
+    """A key of a dict or a member of a set, with every bool in it marked, so that True does not equal 1.
+
+    >>> tagged(1) == tagged(1.0), tagged((True, 2)) == tagged((1, 2))
+    (True, False)
+    """
+    if isinstance(key, bool):
+        return bool, key
+    if isinstance(key, (tuple, frozenset)):
+        return type(key), type(key)(map(tagged, key))
+    return key
 
 
 def as_text(value: object, limit: int = 80) -> str:

@@ -107,7 +107,7 @@ def test_other_answers_are_not_suspicious(tmp_path, template, answer):
     (b"[]", "no list of cells"),
     (b"PK\x03\x04\xff\xfe", "not UTF-8"), (b'{"worksheets": [{"cells": []}]}', "format 4"),
     (b'{"cells": {}}', "format 4"),
-    (b'{"cells": []}', "none of the answer cells"), (b'{"cells": [1, null, {"source": 3}]}', "none of the answer"),
+    (b'{"cells": []}', "none of the answer cells"), (b'{"cells": [1, null, {"source": 3, "outputs": 5}]}', "none of the answer"),
     (b"[" * 100_000, "JSON nests too deeply"), (b'{"a": ' + b"9" * 5000 + b"}", "no list"), (b"null", "no list")])
 def test_what_is_no_notebook_has_a_reason(tmp_path, template, content, told):
     path = tmp_path / "a.ipynb"
@@ -155,13 +155,13 @@ def test_links_and_pipes_are_not_followed(tmp_path, template):
 
 
 def test_a_folder_gives_its_notebooks_and_the_folders_without_one(tmp_path):
-    for name in ("b/09.ipynb", "a/09.ipynb", "a/data/x.csv", "z.ipynb", "a/.ipynb_checkpoints/09.ipynb", "d/essay.pdf",
-                 "e.ZIP", "f.pdf", "grades.csv", "README", "__MACOSX/._e.ipynb"):
+    for name in ("b/09.ipynb", "a/09.ipynb", "a/data/x.csv", "z.ipynb", "y.IPYNB", "a/.ipynb_checkpoints/09.ipynb",
+                 "d/essay.pdf", "e.ZIP", "f.pdf", "grades.csv", "README", "__MACOSX/._e.ipynb"):
         write(tmp_path / name, {})
     assert [(name, why) for name, _, why in find_submissions([tmp_path])] == [
         ("a/09", ""), ("b/09", ""), ("d", "no notebook in this folder"),
         ("e.ZIP", "not a notebook: its name does not end in .ipynb"),
-        ("f.pdf", "not a notebook: its name does not end in .ipynb"), ("z", "")]
+        ("f.pdf", "not a notebook: its name does not end in .ipynb"), ("y", ""), ("z", "")]
 
 
 def test_an_empty_folder_and_another_kind_of_file_are_rows(tmp_path):

@@ -317,6 +317,23 @@ def test_errors_of_the_disk_name_the_file_and_what_is_left(tmp_path, monkeypatch
         pass
 
 
+@pytest.mark.skipif(os.name != "posix", reason="only there are folders synced; nothing to test elsewhere")
+def test_a_folder_that_cannot_be_synced_takes_nothing_back(tmp_path, monkeypatch):
+    """Some network file systems answer so; the file itself is on the disk by then."""
+    sync = os.fsync
+
+    def refuses_folders(descriptor):
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(22, "Invalid argument")
+        sync(descriptor)
+    monkeypatch.setattr(os, "fsync", refuses_folders)
+    write(tmp_path / "log", *EVENTS)
+    log, _ = read(tmp_path / "log")
+    with log.lock():
+        log.replace(HEADER, EVENTS[:2])
+    assert read(tmp_path / "log")[1] == EVENTS[:2]
+
+
 def test_a_lock_that_is_not_given_back_is_an_error_and_no_endless_wait(tmp_path, monkeypatch):
     monkeypatch.setattr(journal, "LOCK_SECONDS", 0.05)
     taken, done = threading.Event(), threading.Event()

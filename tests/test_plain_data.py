@@ -90,6 +90,8 @@ def test_described() -> None:
     (1, True, False), (True, 1, False), (0, False, False), (0.0, False, False), ([1], [True], False),
     ({"a": True}, {"a": 1}, False), ((1,), [1], False), ([1], [1, 1], False), ({"a": 1}, {"b": 1}, False),
     ({"a": 1}, {"a": 1, "b": 1}, False), ({"a": 1}, [("a", 1)], False), ("1", 1, False), (b"a", "a", False),
+    ({True}, {1}, False), ({1}, {1.0}, True), ({True: 1}, {1: 1}, False), ({(True, 2)}, {(1, 2)}, False),
+    ({frozenset({False})}, {frozenset({0})}, False), ({True, 2}, {True, 2}, True),
     (None, 0, False), (math.nan, math.nan, False), ({}, set(), False), ([], None, False)])
 def test_same(got: object, expected: object, equal: bool) -> None:
     assert same(got, expected) is equal
