@@ -6,17 +6,13 @@ silently mean something else; `missing_feature` recognises an error that comes f
 Left out: the order of a set and the wording of error messages.
 """
 
-import builtins
-import collections
-import datetime
-import importlib
 import keyword
 import re
-import types
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from helpers.monty_prelude import ALWAYS, PARTS
+from helpers.python_names import in_module, is_builtin, of_type
 
 # Special methods that Monty calls; a class that defines another one would run, and mean something else.
 HONOURED = re.compile(
@@ -120,33 +116,23 @@ def _rewrite(bracket: _Bracket, end: int, texts: list[str], tokens: list[tuple[s
     return False
 
 
-# Modules of which Monty has a part: what else CPython has in them is a missing feature.
-_MODULES = ("asyncio", "base64", "binascii", "bisect", "collections", "copy", "csv", "dataclasses", "datetime",
-            "decimal", "functools", "hashlib", "itertools", "json", "math", "os", "os.path", "pathlib", "random",
-            "re", "sys", "time", "tomllib", "typing", "unicodedata")
-_TYPES = {"function": types.FunctionType, "builtin_function_or_method": types.BuiltinFunctionType,
-          "list_iterator": type(iter([])), "Counter": collections.Counter, "deque": collections.deque,
-          "defaultdict": collections.defaultdict, "date": datetime.date, "datetime": datetime.datetime,
-          "timedelta": datetime.timedelta}
 # What CPython has and a test run has no use for: naming it is an error of the program.
 _USELESS = {"exit", "_exit", "quit", "abort", "kill", "input", "breakpoint", "help", "copyright", "credits", "license"}
 
 
 def _of_builtins(match: re.Match[str]) -> str:
     name = match[1]
-    return f"the built-in {name}" if hasattr(builtins, name) and name not in _USELESS else ""
+    return f"the built-in {name}" if is_builtin(name) and name not in _USELESS else ""
 
 
 def _of_module(match: re.Match[str]) -> str:
     module, name = match["module"], match["name"]
-    known = module in _MODULES and hasattr(importlib.import_module(module), name)
-    return f"{module}.{name}" if known and name not in _USELESS else ""
+    return f"{module}.{name}" if in_module(module, name) and name not in _USELESS else ""
 
 
 def _of_type(match: re.Match[str]) -> str:
     kind, name = match[1].rpartition(".")[2], match[2]
-    found = _TYPES.get(kind) or getattr(builtins, kind, object)
-    return f"the attribute {name} of {kind}" if hasattr(found, name) else ""
+    return f"the attribute {name} of {kind}" if of_type(kind, name) else ""
 
 
 _ERRORS: tuple[tuple[str, str, Callable[[re.Match[str]], str]], ...] = (

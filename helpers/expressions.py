@@ -6,12 +6,12 @@ Left out: statements. A test is one expression, written by the course, so it may
 """
 
 import ast
-import builtins
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from helpers.dialect import mended
+from helpers.python_names import is_builtin
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def _begins_with(node: ast.AST, stored: frozenset[str]) -> bool:
     """Whether `node` is a chain of calls, attributes and subscripts that begins with a name of the code."""
     while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
         node = node.func if isinstance(node, ast.Call) else node.value
-    return isinstance(node, ast.Name) and node.id not in stored and not hasattr(builtins, node.id)
+    return isinstance(node, ast.Name) and node.id not in stored and not is_builtin(node.id)
 
 
 def _uses_code(tree: ast.expr) -> bool:

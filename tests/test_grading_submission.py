@@ -107,7 +107,8 @@ def test_other_answers_are_not_suspicious(tmp_path, template, answer):
     (b"[]", "no list of cells"),
     (b"PK\x03\x04\xff\xfe", "not UTF-8"), (b'{"worksheets": [{"cells": []}]}', "format 4"),
     (b'{"cells": {}}', "format 4"),
-    (b'{"cells": []}', "none of the answer cells"), (b'{"cells": [1, null, {"source": 3, "outputs": 5}]}', "none of the answer"),
+    (b'{"cells": []}', "none of the answer cells"),
+    (b'{"cells": [1, null, {"source": 3, "outputs": 5}]}', "none of the answer"),
     (b"[" * 100_000, "JSON nests too deeply"), (b'{"a": ' + b"9" * 5000 + b"}", "no list"), (b"null", "no list")])
 def test_what_is_no_notebook_has_a_reason(tmp_path, template, content, told):
     path = tmp_path / "a.ipynb"
