@@ -8,6 +8,7 @@ import copy
 import hashlib
 import json
 import os
+import unicodedata
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,8 @@ class LessonVectors:
         self._blank = own_copy(embedder)
         self.embedder = copy.deepcopy(self._blank) if self.grows else embedder
         self.fingerprint = _fingerprint(self.embedder)
+        # Which characters are letters depends on the Unicode of the Python at work, and with it a word's column.
+        self.made_by = self.fingerprint + (f", Unicode {unicodedata.unidata_version}" if self.grows else "")
         self.index = VectorIndex()
         self._wanted: dict[int, str] = {}  # id -> text
         self._have: dict[int, str] = {}    # id -> text whose vector is in the index, or is zero
@@ -75,7 +78,7 @@ class LessonVectors:
             self._have.pop(lesson_id)
             self.index.drop(lesson_id)
         missing = [lesson_id for lesson_id in self._wanted if lesson_id not in self._have]
-        stored = cached.load(self.fingerprint) if cached and missing else {}
+        stored = cached.load(self.made_by) if cached and missing else {}
         for lesson_id in missing:
             if lesson_id in stored:
                 self.put(lesson_id, self._wanted[lesson_id], stored[lesson_id])
@@ -125,12 +128,12 @@ class VectorCache:
     def __init__(self, path: Path, log: Any, notes: list[str]) -> None:
         self.path, self._log, self._notes = path, log, notes
 
-    def load(self, fingerprint: str) -> dict[int, np.ndarray]:
+    def load(self, made_by: str) -> dict[int, np.ndarray]:
         """Vectors by id, as of an earlier state of the log; empty when the file is missing or does not match."""
         try:
             with self.path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
                 ids, vectors, about = file["ids"], file["vectors"], json.loads(str(file["about"]))
-            if about["embedder"] != fingerprint or about["log"] != self._log.proof(about["length"]):
+            if about["embedder"] != made_by or about["log"] != self._log.proof(about["length"]):
                 raise ValueError("made from another log or embedder")
             if about["content"] != _digest(ids, vectors):
                 raise ValueError("changed after it was written")
@@ -148,14 +151,14 @@ class VectorCache:
         rows = np.array([row for _, row in pairs], np.float32).reshape(len(pairs), vectors.index.width)
         fresh = self.path.with_name(self.path.name + ".tmp")
         try:
-            about = {"embedder": vectors.fingerprint, "length": length, "log": self._log.proof(length),
+            about = {"embedder": vectors.made_by, "length": length, "log": self._log.proof(length),
                      "content": _digest(ids, rows)}
             with fresh.open("wb") as file:
                 save = np.savez_compressed if vectors.grows else np.savez  # word counts are nearly all zero
                 save(file, ids=ids, vectors=rows, about=np.array(json.dumps(about)))
             os.replace(fresh, self.path)
-        except OSError as error:
-            self._notes.append(f"{self.path.name}: not written ({error.strerror}); vectors will be embedded again")
+        except Exception as error:  # the lessons are in the log already, whatever becomes of this file
+            self._notes.append(f"{self.path.name}: not written ({error}); vectors will be embedded again")
 
 
 def own_copy(embedder: Embedder) -> Embedder:

@@ -66,13 +66,13 @@ class VectorMemory(LessonStore):
         vectors = None if self._vectors.grows else self.embedder.embed([spec])  # may take long: before the lock
         with self._writing():
             lesson_id = self._ledger.next_id
+            if lesson_id > CACHE_FROM and (lesson_id - 1) & (lesson_id - 2) == 0:  # flat on average
+                self._save_vectors()
             self._interrupted = self._vectors.grows  # from here to the commit its vocabulary is ahead of the log
             self._vectors.learn(spec)
             vectors = self.embedder.embed([spec]) if vectors is None else vectors
             vector = self._vectors.checked(vectors, [f"lesson {lesson_id} ({spec[:40]!r})"])[0]
             self._commit({"event": "add", "id": lesson_id, **fields}, vector)
-            if lesson_id >= CACHE_FROM and lesson_id & (lesson_id - 1) == 0:  # at powers of two: flat on average
-                self._save_vectors()
         return lesson_id
 
     def get(self, lesson_id: int) -> Lesson:

@@ -84,8 +84,8 @@ class _Known:
 
     grows = False
 
-    def __init__(self, fingerprint: str, rows: Mapping[int, np.ndarray]) -> None:
-        self.fingerprint, self._rows, self.index = fingerprint, rows, VectorIndex()
+    def __init__(self, made_by: str, rows: Mapping[int, np.ndarray]) -> None:
+        self.made_by, self._rows, self.index = made_by, rows, VectorIndex()
         self.index.width = len(next(iter(rows.values())))
 
     def vectors(self) -> list[tuple[int, np.ndarray]]:

@@ -1,5 +1,7 @@
 """Vectors of lessons: checked, kept in a vocabulary of their own, cached and never believed."""
 
+import unicodedata
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ from memory_fakes import Exact, Growing, digest, filled, found
 from helpers.embeddings import BagOfWords
 from helpers.lesson_vectors import LessonVectors, own_copy
 from helpers.memory import EmbeddingError, VectorMemory
+from helpers.memory_store import CACHE_FROM
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
 
@@ -133,6 +136,36 @@ def test_the_columns_of_a_growing_vocabulary_come_out_of_the_cache_right(path):
     memory.compact()  # the vocabulary of the deleted lesson goes, columns move
     again = VectorMemory(path, BagOfWords())
     assert "w0" not in again.embedder.vocabulary and again.search("w5 shared", 30) == memory.search("w5 shared", 30)
+
+
+def test_a_cache_made_under_another_unicode_is_not_believed(path, monkeypatch):
+    """A sign that a newer Unicode knows is a word there, and every later word stands in another column."""
+    with VectorMemory(path, BagOfWords()) as memory:
+        for word in ("\U0001fae8 alpha", "beta", "gamma"):
+            memory.add(word, "text")
+    newer = SimpleNamespace(unidata_version="99.0", normalize=unicodedata.normalize, category=lambda sign: (
+        "So" if sign == "\U0001fae8" else unicodedata.category(sign)))
+    for module in ("tokenise", "lesson_vectors"):
+        monkeypatch.setattr(f"helpers.{module}.unicodedata", newer)
+    fresh = VectorMemory(path, BagOfWords())
+    assert [fresh.search(word)[0].lesson.spec for word in ("beta", "gamma")] == ["beta", "gamma"]
+    assert "embedded again" in fresh.notes[0]
+
+
+def test_an_interrupt_while_the_cache_is_written_leaves_no_half_lesson(path, monkeypatch):
+    memory = VectorMemory(path, BagOfWords())
+    for number in range(CACHE_FROM):
+        memory.add(f"w{number}", "text")
+
+    def interrupted(*arrays, **named):
+        raise KeyboardInterrupt
+    monkeypatch.setattr(np, "savez_compressed", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        memory.add("one more", "text")
+    monkeypatch.undo()
+    assert len(memory) == len(VectorMemory(path, BagOfWords())) == CACHE_FROM
+    assert memory.add("one more", "text") == CACHE_FROM + 1
+    assert path.with_name("m.jsonl.vectors.npz").exists()
 
 
 def test_a_cache_that_cannot_be_written_is_noted_and_nothing_is_lost(path):
