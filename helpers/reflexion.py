@@ -33,8 +33,8 @@ __all__ = ["Attempt", "Episode", "Memory", "extract_code", "judged", "remember",
 # An outcome that says nothing about the lessons moves no counter of theirs.
 RECORDED_AS = {"success": "success", "failure": "failure", "unsupported": "unobserved",
                "infrastructure": "infrastructure"}
-# Seconds of processor time, ten times what the slowest recorded answer that ends takes.
-TEST_LIMIT_S = 3.0
+# Seconds of processor time; the slowest recorded test that ends takes a quarter of it.
+TEST_LIMIT_S = 1.0
 
 
 def judged(code: str, tests: Sequence[str]) -> TestReport:
