@@ -68,7 +68,8 @@ def names_here() -> dict[str, object]:
     kinds = {name: value for name, value in own.items() if isinstance(value, type)} | _OTHER_TYPES
     always = set(dir(object))
     return {"builtins": " ".join(sorted(own)),
-            "modules": {module: " ".join(name for name in dir(importlib.import_module(module)) if name[0] != "_")
+            "modules": {module: " ".join(name for name in dir(importlib.import_module(module))
+                                 if not name.startswith("__"))
                         for module in MODULES},
             "types": {kind: " ".join(name for name in dir(kinds[kind]) if kind == "object" or name not in always)
                       for kind in sorted(kinds)}}
