@@ -7,9 +7,9 @@ call (the failing tests with their actual values take its place), self-written t
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 from helpers.code_blocks import extract_code
 from helpers.learning import LessonMaker, own_lesson
@@ -48,6 +48,9 @@ class Memory(Protocol):
     A loop with `learn=None` only searches.
     """
 
+    @property
+    def receipts(self) -> Mapping[str, Any]: ...
+
     def search(self, query: str, k: int = 3, *, exclude: str = ...) -> list: ...
 
     def record(self, episode_id: str, ids: Sequence[int], outcome: str, *, problem: str = ...) -> bool: ...
@@ -79,8 +82,8 @@ class Episode:
     """Everything one problem's attempts left behind; the receipt from which it can be replayed.
 
     `outcome` is `success` (an attempt passed every test), `failure`, `unsupported` (no attempt failed by anything
-    but what the sandbox cannot run) or `infrastructure` (the model could not be asked; `error` says why).
-    Tokens are sums over attempts, seconds those the answers took when they were made.
+    but what the sandbox cannot run) or `infrastructure` (the model or the embedder could not be asked; `error` says
+    why). Tokens are sums over attempts, seconds those the answers took when they were made.
     """
 
     problem: str
@@ -138,7 +141,8 @@ def solve(problem: Problem, chat: Callable[..., Reply], *, iterations: int = 3, 
     With a `memory`, the `k` most similar lessons of other problems open the conversation, and two things are written
     when the episode is over: its outcome, to each lesson that was shown, and the lesson that `learn` makes of it
     (see `helpers.learning`). `learn=None` writes neither. Under one `episode_id` this happens once, however often it
-    is called; without one every call is an episode of its own.
+    is called; without one every call is an episode of its own. Where the embedder fails, nothing is written, and the
+    episode can be told again.
 
     Errors: `ValueError` for a problem without tests, fewer than one iteration, an unknown lesson format or feedback;
     `ReplayMiss` when a recorded answer is missing.
@@ -150,7 +154,10 @@ def solve(problem: Problem, chat: Callable[..., Reply], *, iterations: int = 3, 
     for value, known, what in ((lesson_format, LESSON_FORMATS, "a lesson format"), (feedback, FEEDBACKS, "feedback")):
         if value not in known:
             raise ValueError(f"expected {what} out of {', '.join(known)}; got {value!r}")
-    found = memory.search(problem.text, k, exclude=problem.id) if memory is not None else []
+    try:
+        found = memory.search(problem.text, k, exclude=problem.id) if memory is not None else []
+    except LLMError as err:  # of an embedder that is asked over a network
+        return Episode(problem.id, (), "infrastructure", (), f"{err.kind}: {err}")
     hits = tuple(hit for hit in found if shows(hit.lesson, lesson_format))
     first = messages = task_messages(problem, [hit.lesson for hit in hits], lesson_format)
     attempts: list[Attempt] = []
@@ -168,19 +175,24 @@ def solve(problem: Problem, chat: Callable[..., Reply], *, iterations: int = 3, 
         messages = retry_messages(problem, first, attempts[-1].code, attempts[-1].report, feedback)
     episode = Episode(problem.id, tuple(attempts), "infrastructure" if error else _outcome(attempts), hits, error)
     if memory is not None and learn is not None:
-        remember(memory, problem, episode, learn, episode_id or uuid.uuid4().hex)
+        try:
+            remember(memory, problem, episode, learn, episode_id or uuid.uuid4().hex)
+        except LLMError as err:
+            return replace(episode, outcome="infrastructure", error=f"the lesson was not stored: {err.kind}: {err}")
     return episode
 
 
 def remember(memory: Memory, problem: Problem, episode: Episode, learn: LessonMaker, episode_id: str) -> None:
-    """Record what became of the lessons shown, then store the new one; nothing when the episode is known already.
+    """Store the new lesson, then record what became of those shown; nothing when the episode is known already.
 
-    Where the model was not reached nothing happened to learn from.
+    In this order, because storing may fail: then nothing is recorded, and the same episode can be told again. Where
+    the model was not reached nothing happened to learn from.
     """
-    news = memory.record(episode_id, [hit.lesson.id for hit in episode.retrieved], RECORDED_AS[episode.outcome],
-                         problem=problem.id)
-    if news and episode.outcome != "infrastructure" and (lesson := learn(problem, episode)):
+    if episode_id not in memory.receipts and episode.outcome != "infrastructure" and (
+            lesson := learn(problem, episode)):
         memory.add(**lesson)
+    memory.record(episode_id, [hit.lesson.id for hit in episode.retrieved], RECORDED_AS[episode.outcome],
+                  problem=problem.id)
 
 
 def attempt(problem: Problem, chat: Callable[..., Reply], messages: list[Message], *, temperature: float = 0.0,

@@ -102,6 +102,33 @@ def test_one_episode_is_recorded_and_learnt_from_once(memory) -> None:
     assert memory.outcomes["success"] == 3
 
 
+class OnALine(BagOfWords):
+    """An embedder that can fail as one that is asked over a network does."""
+
+    broken = False
+
+    def embed(self, texts):
+        if OnALine.broken:
+            raise LLMError("timeout", "no answer")
+        return super().embed(texts)
+
+
+def test_an_embedder_that_fails_costs_an_episode_and_no_lesson(tmp_path, monkeypatch) -> None:
+    memory, chat = VectorMemory(tmp_path / "m.jsonl", OnALine()), Scripted(right(LARGEST))
+    memory.add(**reviewed_fix(SMALLEST, solve(SMALLEST, Scripted(right(SMALLEST)))))
+    monkeypatch.setattr(OnALine, "broken", True)
+    searched = solve(LARGEST, chat, memory=memory, episode_id="e1")
+    assert (searched.outcome, searched.error, searched.attempts) == ("infrastructure", "timeout: no answer", ())
+    monkeypatch.setattr(VectorMemory, "search", lambda *anything, **named: [])
+    stored = solve(LARGEST, chat, memory=memory, episode_id="e1")
+    assert (stored.outcome, stored.error) == ("infrastructure", "the lesson was not stored: timeout: no answer")
+    assert (len(memory), memory.receipts) == (1, {})
+    monkeypatch.undo()
+    for _ in range(2):
+        assert solve(LARGEST, Scripted(right(LARGEST)), memory=memory, episode_id="e1").outcome == "success"
+    assert (len(memory), memory.outcomes["success"]) == (2, 1)
+
+
 def test_own_pass_keeps_passing_code_only(memory) -> None:
     assert own_pass(LARGEST, solve(LARGEST, Scripted(WRONG), iterations=1)) is None
     passed = own_pass(LARGEST, solve(LARGEST, Scripted(WRONG, right(LARGEST))))

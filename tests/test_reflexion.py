@@ -140,7 +140,7 @@ def test_an_endless_answer_costs_the_loops_own_limit_and_the_feedback_says_so() 
     chat = Scripted(["```python\ndef largest(xs):\n    while True:\n        pass", RIGHT])
     episode = solve(replace(PROBLEM, tests=PROBLEM.tests[:1]), chat)
     assert episode.attempts[0].report.results[0].status == "timeout"
-    assert "timed out after 3 s" in chat.asked[1]["messages"][-2]["content"]
+    assert "timed out after 1 s" in chat.asked[1]["messages"][-2]["content"]
     assert episode.outcome == "success"
 
 
