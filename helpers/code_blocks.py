@@ -17,6 +17,8 @@ CODE_START = re.compile(r"^(?:(?:async[ \t]+)?def[ \t]+\w+[ \t]*\(|class[ \t]+\w
 CODE_LINE = re.compile(r"^(?:(?:async|def|class|from|import|if|elif|else|for|while|try|except|finally|with|return"
                        r"|raise|pass|assert|global|match)\b|[@#)\]}]|[\w.\[\]]+(?:[ \t]*,[ \t]*\w+)*"
                        r"(?:[ \t]*:[ \t]*[\w.\[\]|]+)?[ \t]*(?:[-+*/%&|^]|//|\*\*)?=|[\w.]+\()")
+GIVES_NAME = re.compile(r"^(?:([^\W\d]\w*)[ \t]*(?::[^=\n]+)?=(?!=)"
+                        r"|(?:from[ \t]+[\w.]+[ \t]+)?import[ \t]+(?:.*[ \t.])?(\w+)$)")
 PYTHON_TAG = re.compile(r"^\{?\.?(?:code-cell[ \t]+)?(?:python3?|py3?|ipython3?|pycon)\b", re.IGNORECASE)
 TRIPLE_QUOTE = re.compile(r'"""|\'\'\'')
 
@@ -33,8 +35,9 @@ def extract_code(reply: str | None, entry_point: str | None = None) -> str:
     """The Python code in `reply`; an empty string when there is none.
 
     Of several fenced blocks the last one that defines `entry_point` wins, else the last one tagged Python or not
-    tagged, else the last. Without a fence, the code begins at the first line that starts with `def`, `class`,
-    `from … import`, `import` or a decorator, and ends before prose. An unclosed fence runs to the end.
+    tagged, else the last; a block of constants or imports before it comes along where it uses one of them. Without a
+    fence, the code begins at the first line that starts with `def`, `class`, `from … import`, `import` or a
+    decorator, or with the constants right before it, and ends before prose. An unclosed fence runs to the end.
 
     >>> extract_code("Sure:\\n```py\\ndef one():\\n    return 1\\n```\\nDone.")
     'def one():\\n    return 1'
@@ -47,7 +50,17 @@ def extract_code(reply: str | None, entry_point: str | None = None) -> str:
         return "" if FENCE.search(text) else unfenced_code(text)
     defining = [block for block in blocks if entry_point and defines(block.code, entry_point)]
     candidates = defining or [block for block in blocks if block.is_python] or blocks
-    return candidates[-1].code
+    chosen = candidates[-1]
+    before = blocks[:next(place for place, block in enumerate(blocks) if block is chosen)]
+    return "\n\n".join([*(block.code for block in before if block.is_python and _serves(block.code, chosen.code)),
+                        chosen.code])
+
+
+def _serves(code: str, chosen: str) -> bool:
+    """Whether `code` does nothing but give names, one of which `chosen` uses and does not define."""
+    lines = [line for line in code.split("\n") if line.strip() and line[0] not in "# \t)]}"]
+    names = [found and (found[1] or found[2]) for found in map(GIVES_NAME.match, lines)]
+    return all(names) and any(re.search(rf"\b{name}\b", chosen) and not defines(chosen, name) for name in names)
 
 
 def defines(code: str, name: str) -> bool:
@@ -135,6 +148,8 @@ def unfenced_code(text: str) -> str:
     begin = next((i for i, line in enumerate(lines) if CODE_START.match(line)), None)
     if begin is None:
         return ""
+    while begin and (not lines[begin - 1].strip() or GIVES_NAME.match(lines[begin - 1])):
+        begin -= 1
     end, inside = begin, None
     for line in lines[begin:]:
         belongs = inside or not line.strip() or line[0] in " \t" or CODE_LINE.match(line)
@@ -143,4 +158,4 @@ def unfenced_code(text: str) -> str:
         for quote in TRIPLE_QUOTE.findall(line):
             inside = quote if inside is None else (None if inside == quote else inside)
         end += 1
-    return "\n".join(lines[begin:end]).rstrip()
+    return "\n".join(lines[begin:end]).strip("\n").rstrip()

@@ -121,3 +121,19 @@ def test_backticks_inside_a_line_of_code_end_nothing() -> None:
     assert extract_code(f"```python\n{code}\n```", "f") == code
     comment = "def f(x):\n    # as in ```\n    return x"
     assert extract_code(f"```python\n{comment}\n```", "f") == comment
+
+
+@pytest.mark.parametrize("before", ["MAX = 3\n\n", "MAX: int = 3\n", "A = 1\nMAX = 3\n\n\n", "Here it is:\nMAX = 3\n"])
+def test_constants_right_before_code_without_a_fence_belong_to_it(before: str) -> None:
+    code = "def f(x):\n    return min(x, MAX)"
+    assert extract_code(before + code) == before.removeprefix("Here it is:\n") + code
+
+
+@pytest.mark.parametrize(("before", "taken"), [
+    ("MAX = 3", True), ("import math as MAX", True), ("from math import MAX", True),
+    ("# limits\nMAX = [\n    3,\n]", True),
+    ("OTHER = 3", False), ("print(MAX)", False), ("MAX = 3\nprint(f(2))", False), ("def MAX(): ...", False)])
+def test_a_block_of_constants_comes_along_where_they_are_used(before: str, taken: bool) -> None:
+    code = "def f(x):\n    return min(x, MAX)"
+    reply = f"```python\n{before}\n```\nand then\n```python\n{code}\n```"
+    assert extract_code(reply, "f") == (f"{before}\n\n{code}" if taken else code)
