@@ -28,7 +28,6 @@ __all__ = ["KINDS", "SPENT", "Chat", "LLMError", "ReplayMiss", "Reply", "Usage",
            "open_client", "transcript_path"]
 
 REPLAYS_AT_ONCE = 2  # worth having: while one thread reads a recorded answer, another's code is tested
-ONE_LIVE_CALL = threading.Lock()  # what a call may cost is checked, then spent: two at once could pass the budget
 
 
 @dataclass(frozen=True)
@@ -99,11 +98,8 @@ class Chat:
                                      "max_tokens": max_tokens, "seed": seed, "stop": stop})
         key = digest(request)
         source = self._route(key)
-        if source == "live":
-            with ONE_LIVE_CALL:
-                reply = self._live(request, key, model)
-        else:
-            reply = self._recorded_or_local(request, key, source)
+        reply = (self._live(request, key, model) if source == "live" else
+                 self._recorded_or_local(request, key, source))
         with self._lock:
             self.usage.calls += 1
             self.usage.prompt_tokens += reply.prompt_tokens
@@ -172,20 +168,16 @@ class Chat:
         request = for_provider(request) | {"model": settings.model_big if model == "big" else settings.model_fast}
         sent = sum(len(message["content"].encode()) + 16 for message in request["messages"])
         most = most_it_costs(settings, sent, request["max_tokens"])
-        SPENT.check(settings, most)
         # OpenRouter reports the cost of a call when asked to; other servers may refuse a field they do not know.
         extra = {"usage": {"include": True}} if settings.host == "openrouter.ai" else {}
         asked = f"{request['model']} at {settings.host}"
-        started = time.perf_counter()
-        try:
+        with SPENT.one_call(settings, most):
+            started = time.perf_counter()
             with clear_errors(settings, asked=asked):
                 completion = ask(self._client("live"), request | extra)
-        except LLMError as err:
-            SPENT.usd += most if err.kind == "timeout" else 0.0  # it may have been answered, and billed, unseen
-            raise
-        seconds = time.perf_counter() - started
-        paid = cost(completion, settings, most)
-        SPENT.usd += paid
+            seconds = time.perf_counter() - started
+            paid = cost(completion, settings, most)
+            SPENT.usd += paid
         self.usage.cost_usd += paid
         text, usage, reason = read_answer(completion, settings, asked)
         return Reply(text, *usage, reason, "live", seconds, key)

@@ -3,6 +3,7 @@
 Left out: splitting texts that are too long for the model, and counting their tokens. Retries are the client's.
 """
 
+import contextlib
 import weakref
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 import openai
 
+from helpers.completion import cost
 from helpers.llm import transcript_path
 from helpers.provider import SPENT, LLMError, clear_errors, most_it_costs, open_client
 from helpers.request_key import request_key
@@ -73,14 +75,13 @@ class OpenAIEmbedder:
         if self._asked_dimensions:
             request["dimensions"] = self._asked_dimensions
         billed = self._pays and not (self._transcript and request_key(request) in self._transcript.exchanges)
-        if billed:
-            SPENT.check(self._settings, most_it_costs(self._settings, sum(len(t.encode()) for t in texts), 0))
-        with clear_errors(self._settings, asked=f"{self.model} at {self._settings.host}"):
-            answer = self._client.embeddings.with_raw_response.create(**request, encoding_format="float")
-            body = answer.http_response.json()
-        if billed and isinstance(body, dict):
-            tokens = (body.get("usage") or {}).get("prompt_tokens") or sum(len(t.encode()) for t in texts)
-            SPENT.usd += most_it_costs(self._settings, tokens, 0)
+        most = most_it_costs(self._settings, sum(len(text.encode()) for text in texts), 0)
+        with SPENT.one_call(self._settings, most) if billed else contextlib.nullcontext():
+            with clear_errors(self._settings, asked=f"{self.model} at {self._settings.host}"):
+                answer = self._client.embeddings.with_raw_response.create(**request, encoding_format="float")
+                body = answer.http_response.json()
+            if billed:
+                SPENT.usd += cost(body, self._settings, most) if isinstance(body, dict) else most
         vectors = self._vectors(body, texts)
         self.dimension = vectors.shape[1]
         return unit_rows(vectors)

@@ -6,9 +6,10 @@ at most four tries, waiting 0.5, 1 and 2 s or what Retry-After asks for; above 1
 
 import contextlib
 import re
+import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import httpx2
@@ -57,6 +58,24 @@ class Spending:
     """US dollars spent on live calls by this process: connecting again does not begin a new budget."""
 
     usd: float = 0.0
+    turn: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    @contextlib.contextmanager
+    def one_call(self, settings: Settings, most: float) -> Iterator["Spending"]:
+        """For one paid call, made and added to `usd` in here: two at once could pass the budget together.
+
+        A call that times out may have been answered, and billed, unseen: it counts as the `most` it could cost.
+
+        Raises:
+            LLMError: as `check`.
+        """
+        with self.turn:
+            self.check(settings, most)
+            try:
+                yield self
+            except LLMError as err:
+                self.usd += most if err.kind == "timeout" else 0.0
+                raise
 
     def check(self, settings: Settings, most: float) -> None:
         """Stop before a call that may cost up to `most` when it could pass the budget.

@@ -1,6 +1,8 @@
 """OpenAIEmbedder against a real HTTP server on loopback: order, batches, retries, and every unfit answer."""
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import openai
 import pytest
@@ -201,9 +203,36 @@ def test_the_budget_stops_a_call_before_it_is_made(monkeypatch, no_sockets):
 def test_what_is_billed_is_counted(monkeypatch):
     monkeypatch.setattr(SPENT, "usd", 0.0)
     monkeypatch.setattr("helpers.provider.on_this_machine", lambda url: False)
-    with loopback(embeddings([[1.0, 0.0]], prompt_tokens=1000)) as server:
-        OpenAIEmbedder(model="m", settings=settings(server, price_usd=5.0)).embed(["up"])
+    with loopback(embeddings([[1.0, 0.0]], prompt_tokens=900)) as server:
+        OpenAIEmbedder(model="m", settings=settings(server, price_usd=5.0)).embed(["up" * 500])
+    assert SPENT.usd == pytest.approx(0.0045)
+
+
+@pytest.mark.parametrize("usage", [[1], {"prompt_tokens": "12"}, {"prompt_tokens": -5_000_000}, None])
+def test_a_count_that_cannot_be_is_taken_as_the_most(monkeypatch, usage):
+    monkeypatch.setattr(SPENT, "usd", 0.0)
+    monkeypatch.setattr("helpers.provider.on_this_machine", lambda url: False)
+    answer = embeddings([[1.0, 0.0]])
+    with loopback(replace(answer, body={**answer.body, "usage": usage})) as server:
+        OpenAIEmbedder(model="m", settings=settings(server, price_usd=5.0)).embed(["up" * 500])
     assert SPENT.usd == pytest.approx(0.005)
+
+
+def test_embeddings_wait_for_each_other_so_that_the_budget_holds(monkeypatch):
+    monkeypatch.setattr(SPENT, "usd", 0.0)
+    monkeypatch.setattr("helpers.provider.on_this_machine", lambda url: False)
+    answer = embeddings([[1.0, 0.0]])
+    with loopback(replace(answer, body={**answer.body, "usage": None}, delay_s=0.1)) as server:
+        embedder = OpenAIEmbedder(model="m", settings=settings(server, price_usd=5.0, budget_usd=0.012))
+
+        def ask(number):
+            try:
+                return embedder.embed([f"{number:0>1000}"]).shape
+            except LLMError as err:
+                return err.kind
+        with ThreadPoolExecutor(8) as workers:
+            assert sorted(map(str, workers.map(ask, range(8)))) == ["(1, 2)"] * 2 + ["budget"] * 6
+    assert SPENT.usd == pytest.approx(0.01)
 
 
 def test_neither_a_replayed_answer_nor_the_readers_own_client_is_billed(client, monkeypatch, tmp_path):
