@@ -188,8 +188,8 @@ def remember(memory: Memory, problem: Problem, episode: Episode, learn: LessonMa
     In this order, because storing may fail: then nothing is recorded, and the same episode can be told again. Where
     the model was not reached nothing happened to learn from.
     """
-    if episode_id not in memory.receipts and episode.outcome != "infrastructure" and (
-            lesson := learn(problem, episode)):
+    lesson = learn(problem, episode) if episode.outcome != "infrastructure" else None
+    if lesson and episode_id not in memory.receipts:
         memory.add(**lesson)
     memory.record(episode_id, [hit.lesson.id for hit in episode.retrieved], RECORDED_AS[episode.outcome],
                   problem=problem.id)
