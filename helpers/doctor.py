@@ -16,6 +16,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
+from helpers.colab import KEPT, on_colab, package_of
 from helpers.curriculum import ROOT
 from helpers.settings import DATA, SettingsError, load_settings
 
@@ -82,14 +83,20 @@ def check_python() -> Check:
 
 
 def check_packages(packages: Iterable[Package] | None = None) -> Check:
-    """Whether every dependency is here in the range wanted; a package of an extra may be absent."""
-    packages = declared_packages() if packages is None else list(packages)
-    wrong = [p for p in packages if not p.fits and (p.extra is None or p.installed is not None)]
+    """Whether every dependency is here in the range wanted; a package of an extra may be absent.
+
+    On Colab, the packages that the set-up leaves as Colab has them are told and no fault.
+    """
+    packages, kept = declared_packages() if packages is None else list(packages), KEPT if on_colab() else ()
+    unfit = [p for p in packages if not p.fits and (p.extra is None or p.installed is not None)]
+    wrong = [p for p in unfit if package_of(p.name) not in kept]
     if wrong:
         told = ", ".join(f"{p.name} {p.installed or 'missing'} (needs {p.wanted or 'any'})" for p in wrong)
         return Check("packages", False, told, INSTALL)
-    here = ", ".join(f"{p.name} {p.installed}" for p in packages if not p.extra)
-    absent = sorted({str(p.extra) for p in packages if p.installed is None})
+    here = ", ".join(f"{p.name} {p.installed}" for p in packages if not p.extra and p not in unfit)
+    if unfit:
+        here += "; left as Colab has it: " + ", ".join(f"{p.name} {p.installed or 'missing'}" for p in unfit)
+    absent = sorted({p.extra for p in packages if p.extra and p.installed is None})
     note = f"; extras not installed: {', '.join(absent)}" if absent else ""
     return Check("packages", True, here + note)
 

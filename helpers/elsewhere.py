@@ -19,8 +19,8 @@ from helpers.curriculum import ROOT
 PAGES_BRANCH, COLAB_FOLDER = "gh-pages", "colab"
 BADGES = {"Binder": "https://mybinder.org/badge_logo.svg",
           "Colab": "https://colab.research.google.com/assets/colab-badge.svg"}
-COLAB_EXTRAS = "neural,postgres,scale"
-COLAB_CELL = '''# Only on Colab: fetch and install the course. If Colab then asks for a restart, run this cell again.
+COLAB_CELL = '''\
+# Only on Colab: fetch the course and install what it needs; Colab's own Jupyter packages stay as they are.
 try:
     import google.colab  # noqa: F401
 except ImportError:
@@ -29,11 +29,11 @@ else:
     import os
     import subprocess
     import sys
-    course = os.path.abspath("course")
+    course = os.environ.setdefault("COURSE_FOLDER", os.path.abspath("course"))  # the same when run again
     if not os.path.isdir(course):
         source = os.environ.get("COURSE_CLONE", "https://github.com/{repository}")
         subprocess.run(["git", "clone", "--quiet", "--depth", "1", source, course], check=True)
-        subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "-e", f"{{course}}[{extras}]"], check=True)
+    subprocess.run([sys.executable, "-m", "helpers.colab"], cwd=course, check=True)
     sys.path.insert(0, course)
     os.chdir(os.path.join(course, "notebooks"))
     print("the course is here")'''
@@ -102,6 +102,6 @@ def for_colab(notebook: NotebookNode, repository: str) -> NotebookNode:
     for cell in copy.cells:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
-    code = COLAB_CELL.format(repository=repository, extras=COLAB_EXTRAS)
+    code = COLAB_CELL.format(repository=repository)
     copy.cells.insert(1, nbformat.v4.new_code_cell(code, id="colab"))
     return copy

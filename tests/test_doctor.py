@@ -1,12 +1,15 @@
 """The report of `course doctor`: right about what is here, clear about what is not, silent about who asks."""
 
 import getpass
+import json
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from helpers import doctor, local_model
+from helpers.curriculum import NOTEBOOKS
 from helpers.doctor import (
     CHECKS,
     Check,
@@ -147,3 +150,16 @@ def test_the_report_is_one_line_a_check_and_the_way_out():
 
 def test_every_check_is_in_the_report():
     assert {name for name in vars(doctor) if name.startswith("check_")} == {check.__name__ for check in CHECKS}
+
+
+def test_a_kernel_without_the_course_is_told_what_to_do(tmp_path):
+    """The first cell of notebook 00, as a Python runs it that has no packages and stands in another folder."""
+    notebook = json.loads((NOTEBOOKS / "00_start_here.ipynb").read_text(encoding="utf-8"))
+    first = next(cell for cell in notebook["cells"] if cell["cell_type"] == "code")
+    run = subprocess.run([sys.executable, "-I", "-S", "-c", "".join(first["source"])], cwd=tmp_path,
+                         capture_output=True, text=True, encoding="utf-8")
+    lines = run.stderr.strip().splitlines()
+    assert run.returncode == 1 and run.stdout == "" and run.stderr.count("Traceback") == 1
+    assert lines[-1].startswith(f"ModuleNotFoundError: No module named 'helpers': this kernel runs {sys.executable}, ")
+    assert f'"{sys.executable}" -m pip install -e .' in lines[-1] and "Choose the kernel" in lines[-1]
+    assert len(lines[-1]) < 400 + 2 * len(sys.executable)

@@ -104,14 +104,24 @@ B==2
         ("a", [('a==1; python_version < "3.12"', 2)]), ("b", [("B==2", 0)])]
 
 
-def test_the_environment_for_conda_names_no_version():
+def test_the_environment_for_conda_names_the_python_and_no_other_version():
     environment = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
     assert environment["name"] == PROJECT["name"] and environment["channels"] == ["conda-forge"]
     python, pip, packages = environment["dependencies"]
-    assert (python, pip, list(packages)) == ("python", "pip", ["pip"])
+    assert (pip, list(packages)) == ("pip", ["pip"])
+    # Binder reads the line so: without a number, or with `>=`, it takes a Python of its own choice.
+    version = re.fullmatch(r"python=(3\.\d+)", python)[1]
+    assert Requirement("python" + PROJECT["requires-python"]).specifier.contains(version) and version in PYTHONS
     editable, = packages["pip"]
     extras = re.fullmatch(r"-e \.\[([a-z,]+)\]", editable)[1].split(",")
     assert set(extras) <= set(PROJECT["optional-dependencies"])
+
+
+def test_nothing_comes_before_the_environment_on_binder():
+    """There, a folder `binder` or a file of another kind would be read in place of environment.yml, or beside it."""
+    assert (ROOT / "environment.yml").is_file()
+    assert [name for name in ("binder", ".binder", "Dockerfile", "postBuild", "start", "runtime.txt", "apt.txt")
+            if (ROOT / name).exists()] == []
 
 
 @pytest.mark.slow
