@@ -140,9 +140,9 @@ def _error(answer: Callable, reply: Reply) -> object:
             return f"{type(error).__name__}: {error}"
 
 
-def _fallen_back(answer: Callable) -> object:
+def _fallen_back(answer: Callable, failing: Reply) -> object:
     """Rows of a call that the provider fails, rows of the next call, which it would answer, and the fingerprint."""
-    replies, bag = iter([overloaded]), BagOfWords().fit(BAG_WORDS)
+    replies, bag = iter([failing]), BagOfWords().fit(BAG_WORDS)
     with provider(lambda texts: next(replies, in_turn)(texts)) as there:
         embedder = answer(there.client, MODEL, bag)
         rows = [embedder.embed(TWO), embedder.embed(TWO)]
@@ -190,10 +190,12 @@ def check_embedder(answer: Callable) -> list[Part]:
         Part(f"{new}.embed({TWO}), the server answers with zeros", lambda: _error(answer, all_zeros), error,
              accept=_names_the_model,
              why="A vector of zeros has no direction: dividing by its length gives NaN, which poisons each cosine."),
-        Part(f'OpenAIEmbedder(client, "{MODEL}", bag), the first of two calls fails: rows, rows, fingerprint',
-             lambda: _fallen_back(answer), [bag, bag, "the bag's"],
+        Part(f'OpenAIEmbedder(client, "{MODEL}", bag), the first of two calls fails, by 503 or by one vector for two '
+             "texts: rows, rows, fingerprint",
+             lambda: [_fallen_back(answer, failing) for failing in (overloaded, one_short)],
+             [[bag, bag, "the bag's"]] * 2,
              why="The fallback was asked for. From the first failure on, all rows and the fingerprint are its own: "
-                 "rows of two embedders cannot be compared."),
+                 "rows of two embedders cannot be compared. Vectors that cannot be used are a failure, too."),
         Part(f'fingerprints of two embedders for "{MODEL}" and one for "model-b"', lambda: _fingerprints(answer),
              "the same, the same, another", accept=_tell_apart,
              why="The fingerprint names the model: vectors of two models cannot be compared."),

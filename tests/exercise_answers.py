@@ -1,14 +1,21 @@
 """The answers that tests give to the exercise checks: solutions and stubs as they stand in the notebooks."""
 
+import ast
+import contextlib
 import doctest
 import functools
-from collections.abc import Callable
+import io
+import json
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import nbformat
 
 from helpers.exercise_source import EXERCISES, SOLUTIONS
 from helpers.exercises import Verdict
+
+NUMBERS = [int(cell["id"].removeprefix("answer-")) for cell in json.loads(EXERCISES.read_text("utf-8"))["cells"]
+           if "exercise" in cell["metadata"].get("tags", [])]
 
 
 def solution(number: int) -> dict[str, object]:
@@ -39,13 +46,6 @@ def right_and_not_attempted(number: int, check: Callable[..., None], wanted: str
     assert f"**{right.of} points**" in SOLUTIONS.read_text(encoding="utf-8")
 
 
-def doctest_holds(number: int, name: str) -> None:
-    """The example in the docstring of `name`, which a reader sees, is true of the solution."""
-    names = solution(number)
-    found = doctest.DocTestFinder().find(names[name], name, globs=names, module=False)
-    assert [doctest.DocTestRunner(verbose=False).run(test) for test in found] == [doctest.TestResults(0, 1)]
-
-
 def loses(check: Callable[..., None], given: object, *words: str) -> Verdict:
     """The answer is wrong, has some points missing, and the message holds the words."""
     verdict = outcome(check, given)
@@ -56,14 +56,48 @@ def loses(check: Callable[..., None], given: object, *words: str) -> Verdict:
     return verdict
 
 
+def source(path: Path, number: int) -> str:
+    """The answer cell of exercise `number` in the notebook at `path`."""
+    return _cells(path)[f"answer-{number:02d}"]
+
+
+def with_solutions(numbers: Collection[int], answers: dict[int, str] | None = None) -> dict:
+    """The notebook of exercises with the solutions of `numbers` and with `answers`, which come before a solution."""
+    notebook = json.loads(EXERCISES.read_text(encoding="utf-8"))
+    given = {number: source(SOLUTIONS, number) for number in numbers} | (answers or {})
+    for cell in notebook["cells"]:
+        if "exercise" in cell["metadata"].get("tags", []) and (number := int(cell["id"][-2:])) in given:
+            cell["source"] = given[number].splitlines(keepends=True)
+    return notebook
+
+
+def examples(path: Path, number: int) -> list[doctest.Example]:
+    """The examples in the docstrings of the answer cell, in order."""
+    tree = ast.walk(ast.parse(source(path, number)))
+    texts = [ast.get_docstring(node) or "" for node in tree if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    return [example for text in texts for example in doctest.DocTestParser().get_examples(text)]
+
+
+def failed(path: Path, number: int) -> list[str]:
+    """The examples of the answer cell that do not hold, in the names that a reader has there."""
+    names = _names(path, number, all_above=True)
+    test = doctest.DocTest(examples(path, number), names, f"answer-{number:02d}", None, 0, None)
+    said: list[str] = []
+    doctest.DocTestRunner(verbose=False).run(test, out=said.append)
+    return said
+
+
 @functools.cache
 def _cells(path: Path) -> dict[str, str]:
     notebook = nbformat.read(path, as_version=4)
     return {cell.id: cell.source for cell in notebook.cells if cell.cell_type == "code"}
 
 
-def _names(path: Path, number: int) -> dict[str, object]:
-    names: dict[str, object] = {"__name__": "__main__"}
-    for cell in ("setup", f"answer-{number:02d}"):
-        exec(compile(_cells(path)[cell], f"<{cell}>", "exec"), names)
+def _names(path: Path, number: int, *, all_above: bool = False) -> dict[str, object]:
+    names, own = {"__name__": "__main__"}, f"answer-{number:02d}"
+    above = list(_cells(path))[:list(_cells(path)).index(own)]
+    shown = [cell for cell in above if all_above and cell.startswith(f"data-{number:02d}")]
+    with contextlib.redirect_stdout(io.StringIO()) if all_above else contextlib.nullcontext():
+        for cell in ("setup", *shown, own):
+            exec(compile(_cells(path)[cell], f"<{cell}>", "exec"), names)
     return names

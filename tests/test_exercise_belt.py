@@ -30,7 +30,7 @@ def test_there_is_more_than_one_way(expression):
     assert outcome(check_belt, (expression, LETTERS.get)).outcome == "right"
 
 
-@pytest.mark.parametrize(("expression", "words"), [
+WRONG_WAY = [
     ("__import__('random')._os.environ['COURSE_FLAG']", "refused by the belt: the text holds '_os'"),
     ("().__class__.__base__.__subclasses__()", "refused by the belt: the text holds 'subclasses'"),
     ("open('/etc/passwd').read()", "NameError: name 'open' is not defined"),
@@ -42,7 +42,10 @@ def test_there_is_more_than_one_way(expression):
     ("print('__RES' + 'ULT__[]') or __import__('random').__dict__['_o' + 's']._exit(0)", "no value"),
     (f"'yes', {WAYS[0]}", "('yes', 'the flag')"),
     (42, "a int, not the text of an expression"),
-])
+]
+
+
+@pytest.mark.parametrize(("expression", "words"), WRONG_WAY)
 def test_a_way_that_fails_is_told_what_came(expression, words):
     said = outcome(check_belt, (expression, LETTERS.get))
     assert (said.outcome, said.points) == ("wrong", 4), said.message
@@ -52,7 +55,7 @@ def test_a_way_that_fails_is_told_what_came(expression, words):
     assert "A, but your expression does not reach the flag behind the belt yet" in text
 
 
-@pytest.mark.parametrize(("attack", "letter", "words"), [
+WRONG_LAYER = [
     ("yours", "B", "B, but the sandbox says unsupported: f() needs the built-in __import__"),
     ("environment", "E", "'os.getenv' is not supported in this environment"),
     ("printed", "D", "D, but the sandbox says failed: f() gave 0, expected 42"),
@@ -61,7 +64,10 @@ def test_a_way_that_fails_is_told_what_came(expression, words):
     ("equal", "plain data", "'plain data', which is none of the letters A B C D E"),
     ("printed", None, "None, which is none of the letters"),
     ("endless", "e", "'e', which is none of the letters A B C D E"),
-])
+]
+
+
+@pytest.mark.parametrize(("attack", "letter", "words"), WRONG_LAYER)
 def test_a_wrong_layer_is_told_the_verdict(attack, letter, words):
     said = outcome(check_belt, (WAYS[0], (LETTERS | {attack: letter}).get))
     assert (said.outcome, said.points) == ("wrong", 7), said.message

@@ -86,6 +86,20 @@ class FallbackOnce(Solution):
             return self.fallback.embed(texts)
 
 
+class FallbackForErrorsOnly(Solution):
+    """Takes the fallback when the provider says no, and not when its vectors are of no use."""
+
+    def embed(self, texts):
+        if self.fallback is None:
+            return super().embed(texts)
+        try:
+            self.client.embeddings.create(model=self.model, input=texts)
+        except openai.OpenAIError:
+            self.embed, self.fingerprint = self.fallback.embed, self.fallback.fingerprint
+            return self.embed(texts)
+        return Solution(self.client, self.model).embed(texts)
+
+
 class NoName(Solution):
     def __init__(self, client, model, fallback=None):
         super().__init__(client, model, fallback)
@@ -110,15 +124,19 @@ def test_the_solution_is_right_and_the_stub_not_attempted():
     assert outcome(check_embedder, TODO).outcome == "not attempted"
 
 
-@pytest.mark.parametrize(("answer", "words", "points"), [
+WRONG = [
     (ZerosForFailure, "a fallback is used only when one was given", 7),
     (OrderOfArrival, "carries an `index`", 4), (NotUnit, "divided by its own length", 8),
     (OneLengthForAll, "divided by its own length", 3), (Float64, "'float64'", 9),
-    (OneByOne, "All texts go in one request", 7), (AsksForNothing, "No texts, no request", 9),
-    (Unnamed, "says which model failed", 7), (FallbackUnasked, "an error whose text names model-a", 9),
+    (OneByOne, "All texts go in one request", 8), (AsksForNothing, "No texts, no request", 9),
+    (Unnamed, "says which model failed", 7), (FallbackUnasked, "an error whose text names model-a", 7),
+    (FallbackForErrorsOnly, "Vectors that cannot be used are a failure, too", 9),
     (FallbackOnce, "rows of two embedders cannot be compared", 9), (NoName, "The fingerprint names the model", 9),
     (TakesWhatComes, "Two texts need two vectors", 6),
-])
+]
+
+
+@pytest.mark.parametrize(("answer", "words", "points"), WRONG)
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
 def test_a_usual_mistake_is_named(answer, words, points):
     said = outcome(check_embedder, answer)
@@ -136,8 +154,9 @@ def test_half_an_answer_has_its_points():
 
 
 @pytest.mark.parametrize(("reply", "words"), [
-    (overloaded, "model-a gave no vectors: Error code: 503"), (one_short, "model-a gave 1 vectors for 2 texts"),
-    (all_zeros, "model-a gave 2 vectors for 2 texts, of lengths")])
+    (overloaded, "model-a gave no vectors that can be used: Error code: 503"),
+    (one_short, "that can be used: 1 vectors for 2 texts"),
+    (all_zeros, "model-a gave no vectors that can be used: 2 vectors for 2 texts, of lengths")])
 def test_the_server_fails_as_told_and_is_gone_afterwards(reply, words):
     with provider(reply) as there:
         with pytest.raises(RuntimeError, match=words):

@@ -1,5 +1,3 @@
-import doctest
-
 import numpy as np
 import pytest
 from exercise_answers import outcome, solution, stub
@@ -7,7 +5,6 @@ from exercise_answers import outcome, solution, stub
 from helpers import exercise_lessons, exercise_recorded
 from helpers.exercise_lessons import (
     OPPOSITE,
-    SCORES,
     SHELF,
     check_domains,
     check_teach,
@@ -91,13 +88,16 @@ def multiplied(scores, shelf, family, k, exclude=""):
     return np.argsort(-(scores * allowed), kind="stable")[:min(k, allowed.sum())]
 
 
-@pytest.mark.parametrize(("search", "says"), [
+WRONG_SEARCH = [
     (top_k_first, "Filter first, then take the best k"),
     (turned_round, "ties go to the smaller place"),
     (own_lesson_shown, "showing it would be showing the answer"),
     (masked, "fewer than k is an answer"),
     (multiplied, "put lessons of other families"),
-])
+]
+
+
+@pytest.mark.parametrize(("search", "says"), WRONG_SEARCH)
 def test_a_wrong_search_is_told_why(search, says):
     verdict = outcome(check_domains, search, CONCLUDE)
     assert verdict.outcome == "wrong" and verdict.points < verdict.of
@@ -119,13 +119,16 @@ def from_zero_up(with_lesson, without):
     return "helps" if found.low >= 0 else "hurts" if found.high <= 0 else "not shown"
 
 
-@pytest.mark.parametrize(("conclude", "says"), [
+WRONG_CONCLUSION = [
     (by_the_sign, "the sign of the mean alone says nothing"),
     (two_intervals, "compare them pair by pair"),
     (from_zero_up, "above means above"),
     (lambda a, b: "helps", "a lesson can do harm"),
     (lambda a, b: True, "got True"),
-])
+]
+
+
+@pytest.mark.parametrize(("conclude", "says"), WRONG_CONCLUSION)
 def test_a_wrong_conclusion_is_told_why(conclude, says):
     verdict = outcome(check_domains, SEARCH, conclude)
     assert verdict.outcome == "wrong" and 6 <= verdict.points < verdict.of
@@ -205,7 +208,7 @@ def changed(note=None, roles=("user", "assistant"), question="{question}", answe
     return teach
 
 
-@pytest.mark.parametrize(("teach", "says", "points"), [
+WRONG_LESSON = [
     (changed(note="- {text}: failure after 1 attempt, 0 of 3 tests pass"), "How an attempt ended is no advice", 5),
     (changed(note="- {text}: {code}"), "what to do (`problem.instruction`)", 5),
     (changed(roles=("assistant", "user")), "the user asked, and the assistant answered", 3),
@@ -218,7 +221,10 @@ def changed(note=None, roles=("user", "assistant"), question="{question}", answe
     (lambda problem: changed(answer="{answer}" if problem.id == "get_max" else "{answer}\n")(problem),
      'and later …)\\n```\\n"]]] in place of …)\\n```"]]]', 4),
     (lambda problem: RIGHT_4(bank()[[p.id for p in bank()].index("get_max")]), "The same for another problem", 4),
-])
+]
+
+
+@pytest.mark.parametrize(("teach", "says", "points"), WRONG_LESSON)
 def test_a_wrong_lesson_is_told_why(teach, says, points):
     verdict = outcome(check_teach, teach)
     assert (verdict.outcome, verdict.points) == ("wrong", points)
@@ -258,11 +264,5 @@ def test_the_note_and_the_turns_are_those_of_the_prompts_of_notebook_04():
     assert "after 1 attempt" in status_note(problem)
 
 
-def test_the_doctests_of_the_answers_hold():
-    problem = next(p for p in bank() if p.id == "get_max")
-    for function, names in ((SEARCH, {"SCORES": SCORES, "SHELF": SHELF}), (RIGHT_4, {"problem": problem})):
-        names = names | {function.__name__: function}
-        found = doctest.DocTestFinder(recurse=False).find(function, function.__name__, globs=names)
-        runner = doctest.DocTestRunner(verbose=False)
-        assert sum(len(test.examples) for test in found) == 1 and runner.run(found[0]).failed == 0
+def test_an_array_of_scores_can_be_turned_round():
     assert SEARCH(OPPOSITE, SHELF, "sums", 1) == [4]

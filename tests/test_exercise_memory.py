@@ -127,14 +127,17 @@ def test_the_lru_solution_is_right_and_the_stub_not_attempted():
     assert outcome(check_lru, stub(2)["LRU"]).outcome == "not attempted"
 
 
-@pytest.mark.parametrize(("answer", "words"), [
+WRONG_LRU = [
     (Fifo, "that rule is first in, first out"), (Lfu, "asks when, not how often"),
     (RoomFirst, "nothing has to make room for it"), (Newest, "never its own victim"),
     (OneTooFew, "There is room for two"), (Ghost, "no trace of z may stay"), (Quiet, "There is no z"),
     (Silent, "it returns the lesson"), (Uncounted, "Each add and each touch is one access"),
     (NoTimes, "got [3, []] expected [3, ['b', 'a']]"),
     (NoUseInAdd, "To add a lesson again is to use it"),
-])
+]
+
+
+@pytest.mark.parametrize(("answer", "words"), WRONG_LRU)
 def test_a_usual_mistake_with_lru_is_named(answer, words):
     said = outcome(check_lru, answer)
     assert said.outcome == "wrong", said.message
@@ -247,7 +250,7 @@ def test_the_store_solution_is_right_and_the_stub_not_attempted():
     assert (half.outcome, half.points) == ("wrong", 1)
 
 
-@pytest.mark.parametrize(("answer", "words", "points"), [
+WRONG_STORE = [
     ((naive, naive_load), "killed after a file was opened for writing: load gives JSONDecodeError, but append had "
                           "returned for [0, 1]", 2),
     ((naive, forgiving), "killed after a file was opened for writing: load gives [], but append had returned", 2),
@@ -258,7 +261,10 @@ def test_the_store_solution_is_right_and_the_stub_not_attempted():
     ((shell, load), "an answer may not use os.system", 1),
     ((mapped, stored), "no write that the check can see: use open, os or pathlib, no database", 8),
     ((append, strict), "killed in the middle of a write: load gives JSONDecodeError", 4),
-])
+]
+
+
+@pytest.mark.parametrize(("answer", "words", "points"), WRONG_STORE)
 def test_a_usual_mistake_with_the_store_is_named(answer, words, points):
     said = outcome(check_store, answer)
     assert (said.outcome, said.points) == ("wrong", points), said.message
