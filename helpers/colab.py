@@ -64,7 +64,8 @@ def install() -> None:
     Raises:
         subprocess.CalledProcessError: pip refused, and has said why; nothing that is held was changed.
     """
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    # What is held need not fit what `pyproject` asks for, and pip would say so as an error each time.
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-warn-conflicts"]
     with tempfile.TemporaryDirectory() as folder:
         constraints = Path(folder) / "held.txt"
         constraints.write_text("\n".join(held()) + "\n", encoding="utf-8")

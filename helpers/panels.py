@@ -73,7 +73,9 @@ def show_panel(draw: Callable[..., Drawn], sliders: Sequence[Slider]) -> None:
                             f"has sliders, for the mouse or the arrow keys ({movable})."))
         return
     panel, first = panel_of(draw, sliders)
-    display(panel._repr_mimebundle_() | first, raw=True)
+    # ipywidgets 7, which Colab has, displays a widget by other means, and could not lay the figure beside it
+    view = {"version_major": 2, "version_minor": 0, "model_id": panel.model_id}
+    display({"application/vnd.jupyter.widget-view+json": view} | first, raw=True)
     print("The sliders live as long as the kernel: where they are gone, run this cell again.")
 
 

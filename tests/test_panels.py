@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 from IPython.display import display as real_display
-from ipywidgets import HTML, SelectionSlider
+from ipywidgets import HTML, SelectionSlider, Widget
 from matplotlib import pyplot as plt
 from traitlets import TraitError
 
@@ -82,6 +82,13 @@ def test_a_reader_gets_sliders_and_a_page_made_of_the_notebook_the_figure(shown,
     assert bundle["text/plain"].startswith("sum 12")
     assert capsys.readouterr().out.endswith("where they are gone, run this cell again.\n")
     assert plt.get_fignums() == []
+
+
+def test_the_panel_is_the_same_with_ipywidgets_7_which_has_no_bundle_of_its_own(shown, monkeypatch):
+    monkeypatch.setenv("BATCH_MODE", "false")
+    monkeypatch.delattr(Widget, "_repr_mimebundle_")
+    show_panel(draw, SLIDERS)
+    assert shown[0][WIDGET].keys() == {"version_major", "version_minor", "model_id"} and shown[0][WIDGET]["model_id"]
 
 
 def test_moving_a_slider_redraws_with_the_values_of_all():
