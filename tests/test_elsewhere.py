@@ -62,6 +62,11 @@ def test_the_dev_container_installs_from_the_lock():
     container = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text(encoding="utf-8"))
     assert "--require-hashes -r requirements.lock" in container["postCreateCommand"]
     assert "--no-deps -e ." in container["postCreateCommand"]
+    # Not `course`: pip may put programs where only an interactive shell finds them.
+    assert container["postCreateCommand"].endswith(" && python -m helpers.cli doctor")
+    # The image holds a second Python, Debian's, which VS Code could take as the notebooks' kernel.
+    assert container["customizations"]["vscode"]["settings"] == {
+        "python.defaultInterpreterPath": "/usr/local/bin/python"}
 
 
 def test_a_copy_for_colab_fetches_the_course_first_and_carries_no_outputs():
