@@ -24,7 +24,7 @@ REFUSED = ("_os", "environ", "subclasses")  # words that notebook 01 used; this 
 SECONDS, OUTPUT = 5, 100_000  # of one try: its time, and the bytes of output that are read
 LIMITS = f"""
 import os, runpy, sys
-sys.addaudithook(runpy.run_path({audit_hook.__file__!r})["make_hook"](os.getcwd()))
+runpy.run_path({audit_hook.__file__!r})["install"](os.getcwd())
 del runpy
 try:
     import resource
@@ -34,6 +34,7 @@ except (ImportError, OSError, ValueError):
     pass  # Windows has none of these and macOS not all; there the time limit of the parent remains
 del os
 """
+COMMAND = (sys.executable, "-I", "-c", LIMITS + CHILD)
 ATTACKS = {
     "environment": f"import os\ndef f():\n    return os.getenv({FLAG!r})",
     "printed": "print('__RESULT__' + '{\"results\": [true], \"error\": null}')\ndef f():\n    return 0",
@@ -61,7 +62,7 @@ def behind_belt(expression: str, flag: str) -> str:
     basic = {name: os.environ[name] for name in ("SYSTEMROOT", "PATH") if name in os.environ}
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder, TemporaryFile() as output:
         try:  # into a file, which has a limit: a pipe would carry a flood of output into this process
-            subprocess.run([sys.executable, "-I", "-c", LIMITS + CHILD], input=job, stdout=output, cwd=folder,
+            subprocess.run(COMMAND, input=job, stdout=output, cwd=folder,
                            stderr=subprocess.DEVNULL, env={**basic, FLAG: flag}, timeout=SECONDS, check=False)
         except subprocess.TimeoutExpired:
             return f"no value within {SECONDS} s"

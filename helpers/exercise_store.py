@@ -22,6 +22,7 @@ from helpers.kill_points import RECORDS
 PATIENCE_S = 8.0  # a process that says nothing for so long is ended
 MOST_KILLS = 12   # points looked at; an append that writes a byte at a time has many more of the same kind
 BEFORE = 2        # records in the store whose next append is killed
+COMMAND = (sys.executable, "-I", os.path.abspath(kill_points.__file__))
 LONG = 25         # records in the store whose next append is measured
 
 
@@ -42,8 +43,7 @@ def killed_where_it_stops(parcel: bytes, folder: Path, *, before: int, stop_at: 
     the point `stop_at` was not reached. RuntimeError with its last words when it ended or was silent for PATIENCE_S.
     """
     (folder / "parcel").write_bytes(parcel)
-    program = os.path.abspath(kill_points.__file__)
-    command = [sys.executable, "-I", program, "parcel", "store", str(before), str(stop_at)]
+    command = [*COMMAND, "parcel", "store", str(before), str(stop_at)]
     with subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE) as process:
         timer = threading.Timer(PATIENCE_S, process.kill)

@@ -6,14 +6,16 @@ read from the outputs of our check cells alone: one for each check that ended wi
 was made for this kernel, and none when functions of the course, of Python or of numpy have been replaced.
 
 Left out: certainty. An answer runs in the same process as its check. One that searches the memory of that process can
-find the key of the seal or the expected values, and one that starts another Python can reach the network and the
-files of this account. Easy ways fail, and notes name answers that look like such an attempt; reading those answers,
-and a container for those you do not trust at all, remain with you.
+find the key of the seal or the expected values, and one that calls machine code (`ctypes`) or replaces what the hook of
+`audit_hook.py` calls can reach the network and the files of this account. Easy ways fail, a second Python among them,
+and notes name answers that look like such an attempt; reading those answers, and a container for those you do not trust
+at all, remain with you.
 """
 
 from __future__ import annotations
 
 import hmac
+import re
 import tempfile
 import threading
 import time
@@ -140,10 +142,20 @@ def _try(kernel: WatchedKernel, exercise: Exercise, answer: str) -> tuple[int | 
         error = error or run.error
     if not run.error and len(run.verdicts) == 1 and is_ours(run.verdicts[0], exercise, kernel.key):
         attempted = run.verdicts[0]["outcome"] != "not attempted"
-        return run.verdicts[0]["points"] if attempted else None, _told(error), True
+        return run.verdicts[0]["points"] if attempted else None, _told(error) or _lacking(run.told), True
     if run.verdicts:
         return 0, "verdicts that are not from our check, or our functions were changed", False
     return 0, _told(error) or "the check gave no verdict", False
+
+
+def _lacking(told: str) -> str:
+    """A note on the first name that an answer lacks: most are imports that stand in another cell.
+
+    >>> _lacking("✘ f(1) got NameError: name 'np' is not defined expected 1")
+    "NameError: name 'np' is not defined; what an answer needs, imports included, stands in its own cell"
+    """
+    found = re.search(r"NameError: name '\w{1,40}' is not defined", told)
+    return f"{found[0]}; what an answer needs, imports included, stands in its own cell" if found else ""
 
 
 def is_ours(verdict: dict, exercise: Exercise, key: bytes) -> bool:

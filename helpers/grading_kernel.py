@@ -49,9 +49,10 @@ class Limits:
 
 @dataclass
 class CellRun:
-    """What became of a cell: the verdicts it showed, its error on one line, and why the kernel is gone, if it is."""
+    """Verdicts that a cell showed, and what they told, its error on one line, and why the kernel is gone, if it is."""
 
     verdicts: list[dict] = field(default_factory=list)
+    told: str = ""
     error: str = ""
     ended: str = ""
 
@@ -185,6 +186,7 @@ def _take(reply: dict, done: CellRun) -> bool:
         done.error = f"{content['ename']}: {content['evalue']}"
     elif kind == "display_data" and isinstance(verdict := content["data"].get(MIME), dict):
         done.verdicts.append(verdict)
+        done.told = " ".join(str(content["data"].get("text/plain")).split())
     return kind == "status" and content["execution_state"] == "idle"
 
 

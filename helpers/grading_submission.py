@@ -24,6 +24,7 @@ SUSPICIOUS = {
     "helpers.exercises": r"helpers\.exercises|from helpers import [^\n]*\bexercises\b",
     "the seal of verdicts": rf"exercise_seal|begin_sealing|grading_guard|{re.escape(MIME)}",
     "frames of its callers": r"\b_getframe\b|\bf_locals\b|\bf_back\b|inspect\.(?:stack|currentframe)",
+    "what watches an answer": r"\baudit_hook\b|\bsys\.audit|_posixsubprocess|_winapi|interpreters\b|\b_imp\b",
     "the memory of the process": r"\bgc\.get_|\bctypes\b|__closure__|cell_contents",
     "the solutions": r"\bSOLUTIONS\b|solutions[/\\]",
     "other programs or whole folders": r"\bos\.(?:system|exec|popen|spawn)|\b(?:subprocess|multiprocessing|rmtree)\b",

@@ -189,8 +189,8 @@ def _system_calls(watch: Watch) -> dict[str, Callable]:
 def main(parcel: str, store: str, before: int, stop_at: int) -> None:
     """Append `before` records undisturbed and one more under watch; then say what was seen, and wait once more."""
     watch = Watch(stop_at)
-    hook = runpy.run_path(str(Path(__file__).with_name("audit_hook.py")))["make_hook"]
-    sys.addaudithook(hook(Path.cwd()))  # nobody has read the answer that comes now
+    install = runpy.run_path(str(Path(__file__).with_name("audit_hook.py")))["install"]
+    install(Path.cwd())  # nobody has read the answer that comes now
     watch_files(watch)  # before unpacking, so that `from os import replace` gets the watched one
     append, path = unpacked(marshal.loads(Path(parcel).read_bytes())), Path(store)
     for record in RECORDS[:before]:

@@ -80,6 +80,7 @@ HOSTILE = {
        "        try:\n            attempt()\n        except (PermissionError, AttributeError):\n"
        "            tried += 1\n"
        "    return 5 if tried == 9 and 'SECRET_KEY' not in os.environ else f'{tried} refused'",
-    6: "import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', 'import time; time.sleep(299.25)'],\n"
-       "                 start_new_session=True)\ndef six():\n    return 6",
+    6: "import subprocess, sys\ndef six():\n    try:\n"
+       "        subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(299.25)'], start_new_session=True)\n"
+       "    except PermissionError:\n        return 6\n    return 'a second Python runs'",
 }

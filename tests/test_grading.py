@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -20,7 +21,7 @@ from helpers.exercise_seal import signature
 from helpers.exercise_source import EXERCISES, SOLUTIONS
 from helpers.grading import Grade, grade_all, is_ours
 from helpers.grading_files import NotGradable
-from helpers.grading_kernel import MARK, Limits, environment
+from helpers.grading_kernel import MARK, Limits, WatchedKernel, environment
 from helpers.grading_submission import Exercise
 
 QUICK = Limits(seconds=5, memory_mb=1024)
@@ -88,8 +89,13 @@ def test_the_table_on_the_terminal_shows_the_same(graded):
 def test_nothing_was_deleted_and_no_process_is_left(graded):
     folder = graded[-1]
     assert (folder / "x").read_text(encoding="utf-8") == "precious" and len(list(folder.glob("*.ipynb"))) == 6
-    assert not [process for process in psutil.process_iter(["cmdline"])
-                if "time.sleep(299.25)" in str(process.info["cmdline"])]
+    assert not sleeping("299.25")
+
+
+def sleeping(seconds: str) -> list[psutil.Process]:
+    """Processes that were started to sleep for so long."""
+    return [process for process in psutil.process_iter(["cmdline"])
+            if f"time.sleep({seconds})" in str(process.info["cmdline"])]
 
 
 @pytest.mark.parametrize(("answer", "memory_mb", "note"), [
@@ -214,6 +220,26 @@ def test_an_interrupt_ends_every_kernel(ours, tmp_path):
     _, err = course.communicate(timeout=30)
     assert (course.returncode, err.strip()) == (130, "course: interrupted, nothing is left running")
     assert kernels and not [kernel for kernel in kernels if kernel.is_running()] and not list(temporary.iterdir())
+
+
+def test_a_process_that_has_cut_itself_loose_ends_with_its_kernel(tmp_path):
+    """Without the hook, which an answer's machine code could get by."""
+    code = ("import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', 'import time; time.sleep(299.75)'], "
+            "start_new_session=True)")
+    with WatchedKernel(tmp_path, QUICK, threading.Event()) as kernel:
+        assert kernel.answers()
+        kernel.allow(60)
+        assert (kernel.run(code).error, kernel.run("1 / 0").error) == ("", "ZeroDivisionError: division by zero")
+        assert sleeping("299.75")
+    assert not sleeping("299.75")
+
+
+def test_an_import_in_another_cell_is_told_to_the_teacher(ours, tmp_path):
+    path = write(tmp_path / "a.ipynb", notebook({1: "def one():\n    return len(np.ones(1))", 2: right(2)}))
+    _, (grade,) = grade_all([path], exercises=ours, limits=QUICK)
+    assert grade.points == {1: 0, 2: 3}
+    assert grade.notes == ["1: NameError: name 'np' is not defined; what an answer needs, imports included, stands in "
+                           "its own cell"]
 
 
 def test_points_are_added():

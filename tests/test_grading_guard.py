@@ -1,13 +1,14 @@
 """What a graded kernel refuses by itself, and how it notices that the course's functions were changed."""
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from helpers import exercise_values, grading_guard
+from helpers import exercise_values, exercises, grading_guard, plain_data
 from helpers.audit_hook import make_hook, on_loopback
 from helpers.grading_guard import unchanged_since_now
 
@@ -16,9 +17,9 @@ WRITE = os.O_WRONLY | os.O_CREAT
 
 @pytest.fixture
 def hook(tmp_path, monkeypatch):
-    """The hook of a run in a folder, which is the working folder too."""
+    """The hook of a run in a folder, which is the working folder too; a command that begins with py -I may be run."""
     monkeypatch.chdir(tmp_path)
-    return make_hook(tmp_path)
+    return make_hook(tmp_path, commands=[("py", "-I")])
 
 
 @pytest.mark.parametrize(("event", "args"), [
@@ -31,7 +32,12 @@ def hook(tmp_path, monkeypatch):
     ("shutil.rmtree", ("..", None)), ("os.fork", ()), ("os.exec", ("/bin/true", [], None)), ("os.kill", (0, 9)),
     ("os.system", (b"true",)), ("os.posix_spawn", ("/bin/true", [], None)),
     ("subprocess.Popen", ("/bin/sh", ["/bin/sh", "-c", "true"], None, None)),
-    ("subprocess.Popen", (None, "cmd.exe /c true", None, None)),
+    ("subprocess.Popen", (None, "cmd.exe /c true", None, None)), ("_winapi.CreateProcess", (None, "cmd.exe", None)),
+    ("subprocess.Popen", (sys.executable, [sys.executable, "-c", "pass"], None, None)),
+    ("subprocess.Popen", ("/bin/sh", ["py", "-I", "x"], None, None)), ("os.chdir", ("..",)),
+    ("subprocess.Popen", ("py", ["py", "-c", "-I"], None, None)), ("subprocess.Popen", (None, "py -Ix", None, None)),
+    ("subprocess.Popen", ("py", ["py", "-I", "x"], "..", None)), ("cpython.PyInterpreterState_New", ()),
+    ("open", ("/", None, os.O_RDONLY)), ("os.remove", ("a/../x", -1)), ("import", ("_posixsubprocess", None)),
     ("os.kill", (1, 9)), ("os.kill", (-1, 9)), ("os.killpg", (1, 9))])
 def test_what_leads_out_is_refused(hook, event, args):
     with pytest.raises(PermissionError, match="an answer"):
@@ -45,7 +51,8 @@ def test_what_leads_out_is_refused(hook, event, args):
     ("open", ("x", "w", WRITE)), ("open", ("/etc/hosts", "r", os.O_RDONLY)), ("open", (3, "w", WRITE)),
     ("open", (os.devnull, "w", WRITE)), ("open", ("x", "r", None)), ("os.remove", ("x", -1)),
     ("os.mkdir", ("a/b", 511, -1)), ("os.kill", (os.getpid(), 9)), ("import", ("os", None, None, None, None)),
-    ("subprocess.Popen", (sys.executable, [sys.executable, "-c", "pass"], None, None))])
+    ("subprocess.Popen", ("py", ["py", "-I", "x"], None, None)), ("os.chdir", (".",)), ("open", (".", None, 0)),
+    ("subprocess.Popen", (None, "py -I x", ".", None)), ("_winapi.CreateProcess", (None, "py -I x", None))])
 def test_what_stays_inside_is_not(hook, event, args):
     assert hook(event, args) is None
 
@@ -76,14 +83,85 @@ def test_nothing_else_is(host):
     assert not on_loopback(host)
 
 
+CHILD = """
+import os, socket
+try:
+    socket.create_connection(("127.0.0.1", PORT), 2)
+finally:
+    os.remove(VICTIM)
+"""
+WAYS_OUT = """
+import multiprocessing, os, subprocess, sys
+from pathlib import Path
+sys.audit = lambda *event: None  # events of Python code are gone with this, those of C are not
+def direct():
+    import _posixsubprocess as p
+    p.fork_exec([sys.executable, "-c", CHILD], [os.fsencode(sys.executable)], True, (), *[None] * 2, *[-1] * 8, False,
+                False, -1, None, None, None, -1, None, False)
+def fresh():
+    real = sys.modules.pop("_posixsubprocess")
+    try:
+        import _posixsubprocess
+    finally:
+        sys.modules["_posixsubprocess"] = real
+def inner():
+    try:
+        import _interpreters as interpreters
+    except ImportError:
+        import _xxsubinterpreters as interpreters
+    interpreters.create()
+ways = {
+    "run": lambda: subprocess.run([sys.executable, "-c", CHILD]),
+    "-I": lambda: subprocess.run([sys.executable, "-I", "-S", "-c", CHILD]),
+    "a shell": lambda: subprocess.run([sys.executable, "-c", CHILD], executable="/bin/sh"),
+    "ours elsewhere": lambda: subprocess.run(COMMAND, cwd=os.path.dirname(VICTIM)),
+    "ours by another": lambda: subprocess.run(COMMAND, executable="/bin/sh"),
+    "chdir first": lambda: subprocess.run(COMMAND, preexec_fn=lambda: os.chdir("/")),
+    "multiprocessing": lambda: multiprocessing.get_context("spawn").Process(target=print).start(),
+    "direct": direct, "fresh": fresh, "another interpreter": inner,
+    "an open folder": lambda: os.remove("victim", dir_fd=os.open(os.path.dirname(VICTIM), os.O_RDONLY)),
+    "fork": lambda: os.fork(),
+}
+for name, way in ways.items():
+    try:
+        way()
+        print(name, "worked")
+    except (PermissionError, subprocess.SubprocessError) as error:
+        pass
+    except RuntimeError as error:  # an interpreter that could not be made
+        pass
+    except Exception as error:
+        print(name, repr(error))
+print(subprocess.run(COMMAND, input=b"", capture_output=True).stdout.decode().strip())
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="most of the ways are those of other systems")
+def test_no_second_python_reaches_a_server_or_a_file(tmp_path):
+    """A server on this machine hears of nobody, a file beside the folder stays; the course's own command runs."""
+    victim, folder = tmp_path / "victim", tmp_path / "folder"
+    victim.write_text("precious", encoding="utf-8")
+    folder.mkdir()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        child = f"PORT, VICTIM = {server.getsockname()[1]}, {str(victim)!r}\n{CHILD}"
+        code = (f"import os, sys\nfrom helpers.audit_hook import install\nCHILD, VICTIM = {child!r}, {str(victim)!r}\n"
+                f"COMMAND = (sys.executable, '-I', '-c', 'print(6 * 7)')\ninstall('.', commands=[COMMAND])\n{WAYS_OUT}")
+        done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
+        server.settimeout(0)
+        with pytest.raises(BlockingIOError):
+            server.accept()
+    assert (done.stdout, done.stderr) == ("42\n", "")
+    assert victim.read_text(encoding="utf-8") == "precious"
+
+
 def test_a_changed_function_class_or_builtin_is_noticed(monkeypatch):
     unchanged = unchanged_since_now()
     monkeypatch.setattr(exercise_values, "WIDTH", 7)  # a number may change
     assert unchanged()
     for owner, name in ((exercise_values, "agrees"), ("builtins", "bool"), ("math", "isclose"), ("numpy", "allclose"),
-                        ("helpers.plain_data", "why_not_plain"), ("helpers.exercises", "Part")):
+                        (plain_data, "why_not_plain"), (exercises, "Part")):
         with monkeypatch.context() as patch:
-            patch.setattr(*((owner, name, lambda *_: True) if owner is exercise_values else
+            patch.setattr(*((owner, name, lambda *_: True) if not isinstance(owner, str) else
                             (f"{owner}.{name}", lambda *_: True)))
             assert not unchanged(), name
         assert unchanged(), name
