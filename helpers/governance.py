@@ -103,7 +103,7 @@ def cut_fixed(view: View, *, below: float = 0.3, min_evidence: float = MIN_EVIDE
     return np.where(cut(view.worth, below, min_evidence=min_evidence), NEVER, view.similarity)
 
 
-def cut_relative(view: View, *, margin: float = MARGIN, min_evidence: float = MIN_EVIDENCE) -> np.ndarray:
+def cut_above_baseline(view: View, *, margin: float = MARGIN, min_evidence: float = MIN_EVIDENCE) -> np.ndarray:
     """The most similar lessons, without those worth less than the success rate without memory plus a margin.
 
     A lesson costs tokens, so one that adds nothing may go; a harmful one stands lower still.
@@ -168,7 +168,7 @@ def standard_policies(capacity: int = CAPACITY) -> dict[str, Policy]:
         Policy("FIFO", nearest, give_up=oldest_first, **full),
         Policy("worth gives up", nearest, give_up=least_worth_first, **full),
         Policy("cut at 0.3", cut_fixed),
-        Policy("cut relative", cut_relative),
+        Policy("cut relative", cut_above_baseline),
         Policy("re-ranking", similarity_by_worth),
         Policy("re-ranking, discounted", similarity_by_worth, evidence=_discounted),
         Policy("re-ranking, residual", similarity_by_residual, evidence=_residual, typed=True),

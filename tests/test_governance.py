@@ -7,7 +7,7 @@ from helpers.governance import (
     Policy,
     View,
     cut_fixed,
-    cut_relative,
+    cut_above_baseline,
     least_recent_first,
     least_used_first,
     least_worth_first,
@@ -51,9 +51,9 @@ def test_a_cut_takes_out_what_is_shown_bad_and_waits_for_evidence():
 
 def test_a_relative_cut_stands_a_margin_above_the_rate_without_memory():
     seen = view(plus=(0, 2, 0), minus=(4, 6, 3))
-    assert cut_relative(seen).tolist() == [[NEVER, 0.8, 0.5]]  # 0.1 + 0.05
-    assert cut_relative(view(plus=(0, 2, 0), minus=(4, 6, 3), baseline=0.3)).tolist() == [[NEVER, NEVER, 0.5]]
-    assert cut_relative(view(plus=(9, 0, 0), baseline=1.0)).tolist() == [[0.9, 0.8, 0.5]]
+    assert cut_above_baseline(seen).tolist() == [[NEVER, 0.8, 0.5]]  # 0.1 + 0.05
+    assert cut_above_baseline(view(plus=(0, 2, 0), minus=(4, 6, 3), baseline=0.3)).tolist() == [[NEVER, NEVER, 0.5]]
+    assert cut_above_baseline(view(plus=(9, 0, 0), baseline=1.0)).tolist() == [[0.9, 0.8, 0.5]]
 
 
 def test_re_ranking_multiplies_similarity_by_the_rule_of_succession():
