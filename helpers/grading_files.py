@@ -14,7 +14,7 @@ from helpers.curriculum import CurriculumError
 from helpers.plain_data import one_line
 
 MAX_FILE = 20_000_000  # bytes of a notebook; its outputs count
-OTHER = frozenset({".7z", ".doc", ".docx", ".gz", ".htm", ".html", ".odt", ".pdf", ".py", ".rar", ".tgz", ".zip"})
+OURS = frozenset({".csv", ".md", ".ods", ".rst", ".tsv", ".xls", ".xlsx"})  # what a teacher keeps beside submissions
 LINK = "a symbolic link, which is not followed; hand in the file itself"
 
 
@@ -26,8 +26,8 @@ def find_submissions(paths: Iterable[Path]) -> list[tuple[str, Path, str]]:
     """Name, path and, where nothing can be graded, the reason, of each submission among files and folders.
 
     A notebook in a folder is named by its path from there without the ending. A folder in that folder that holds no
-    notebook is a row as well, and so is a file of a kind in OTHER beside them: somebody handed in something else. What
-    is given twice is one submission.
+    notebook is a row as well, and so is any visible file beside them that is neither a README nor of a kind in OURS:
+    somebody handed in something else. What is given twice is one submission.
     """
     rows: dict[Path, tuple[str, str]] = {}
     for path in paths:
@@ -59,8 +59,8 @@ def _in_folder(folder: Path) -> list[tuple[str, Path, str]]:
         folders[:] = sorted(name for name in folders if name not in links and not name.startswith((".", "__")))
         if here == folder:
             first = [here / name for name in folders]
-            rows += [(name, here / name, _no_notebook(here / name)) for name in files
-                     if Path(name).suffix.lower() in OTHER and not name.startswith(".")]
+            rows += [(name, here / name, _no_notebook(here / name)) for name in files if not _is_notebook(name)
+                     and not name.startswith((".", "README")) and Path(name).suffix.lower() not in OURS]
         found = [(here / name, LINK) for name in links]
         found += [(here / name, "") for name in files if _is_notebook(name) and not name.startswith(".")]
         rows += [(_plain(path.relative_to(folder).as_posix()), path, why) for path, why in found]

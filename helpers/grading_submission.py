@@ -17,6 +17,7 @@ from helpers.exercises import MIME
 from helpers.grading_files import NotGradable, read_cells
 
 MAX_ANSWER = 100_000  # characters of one answer
+FEW = 3  # changed cells that a note names; of more it says how many
 ANSWER = re.compile(r"answer-(\d\d)")
 CHECK = re.compile(r"check-(\d\d)")
 # What an answer needs for forging and not for solving; seeing one of these costs nothing but a note.
@@ -104,7 +105,7 @@ def read_submission(path: Path, template: Template) -> Submission:
     """
     cells = [cell for cell in read_cells(path) if cell["cell_type"] == "code"]
     found = {exercise.number: _answer_cells(cells, exercise) for exercise in template.exercises}
-    if not any(found.values()):
+    if not any(found.values()) or not any(_from_ours(cell, template) for cell in cells):
         raise NotGradable("none of the answer cells is in it: is it the notebook of exercises?")
     notes = _differences(cells, [cell for group in found.values() for cell in group], template)
     answers: dict[int, str] = {}
@@ -146,12 +147,22 @@ def _answer_cells(cells: Sequence[dict], exercise: Exercise) -> list[dict]:
     return tagged or named or [cell for cell in untagged if exercise.names & _rebound(_text(cell))]
 
 
+def _from_ours(cell: dict, template: Template) -> bool:
+    """Whether a cell is an answer or a check of the exercises; other notebooks define `score` or `load`, too."""
+    if _tagged(cell, ANSWER) or _tagged(cell, CHECK):
+        return True
+    name = str(cell["id"])
+    checks = [text.rstrip() for key, text in template.ours.items() if CHECK.fullmatch(key)]
+    return bool(ANSWER.fullmatch(name) or CHECK.fullmatch(name)) or _text(cell) in checks
+
+
 def _differences(cells: Sequence[dict], answers: Sequence[dict], template: Template) -> list[str]:
     others = [_text(cell) for cell in cells if not any(cell is answer for answer in answers)]
     ours = {text.rstrip() for text in template.ours.values()}
     changed = sorted(name for name, text in template.ours.items() if text.rstrip() not in others)
     extra = sum(bool(text.strip()) and text not in ours for text in others)
-    notes = [f"changed: {', '.join(changed)}"] * bool(changed)
+    named = ", ".join(changed) if len(changed) <= FEW else f"{len(changed)} cells that are no answers"
+    notes = [f"changed: {named}"] * bool(changed)
     left = extra - len(changed)
     return notes + [f"{left} cell{'s' * (left > 1)} of their own, not run"] * (left > 0)
 

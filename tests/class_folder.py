@@ -73,9 +73,9 @@ HOSTILE = {
     3: "import helpers.exercises\nhelpers.exercises.agrees = lambda got, expected: True\ndef three():\n    return 0",
     4: "import os\ndef four():\n    os._exit(0)",
     5: "import os, shutil, socket, subprocess\ndef five():\n    tried = 0\n    for attempt in (\n"
-       "            lambda: shutil.rmtree(VICTIM), lambda: os.remove(VICTIM + '/x'), lambda: os.fork(),\n"
+       "            lambda: shutil.rmtree(VICTIM), lambda: os.remove(VICTIM + '/x.csv'), lambda: os.fork(),\n"
        "            lambda: socket.create_connection(('192.0.2.1', 80), 1), lambda: os.kill(os.getppid(), 9),\n"
-       "            lambda: open(VICTIM + '/x', 'w'), lambda: os.execv('/bin/true', ['true']),\n"
+       "            lambda: open(VICTIM + '/x.csv', 'w'), lambda: os.execv('/bin/true', ['true']),\n"
        "            lambda: os.system('rm -r ' + VICTIM), lambda: subprocess.run(['rm', '-r', VICTIM])):\n"
        "        try:\n            attempt()\n        except (PermissionError, AttributeError):\n"
        "            tried += 1\n"

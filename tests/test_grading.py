@@ -42,7 +42,7 @@ def graded(ours, tmp_path_factory) -> tuple[int, str, list[list[str]], Path]:
                           "hostile": hostile}.items():
         write(folder / f"{name}.ipynb", notebook(answers))
     write(folder / "wrong.ipynb", notebook(WRONG, points=3))  # its stored outputs say that all is right
-    (folder / "x").write_text("precious", encoding="utf-8")
+    (folder / "x.csv").write_text("precious", encoding="utf-8")
     table = folder.parent / f"{folder.name}.csv"
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as printed:
         patch.setattr(grading, "grade_all", functools.partial(grade_all, exercises=ours))
@@ -88,7 +88,7 @@ def test_the_table_on_the_terminal_shows_the_same(graded):
 
 def test_nothing_was_deleted_and_no_process_is_left(graded):
     folder = graded[-1]
-    assert (folder / "x").read_text(encoding="utf-8") == "precious" and len(list(folder.glob("*.ipynb"))) == 6
+    assert (folder / "x.csv").read_text(encoding="utf-8") == "precious" and len(list(folder.glob("*.ipynb"))) == 6
     assert not sleeping("299.25")
 
 

@@ -70,6 +70,22 @@ def test_changed_cells_are_named_and_their_own_are_counted(tmp_path, template):
     assert read(tmp_path, content, template).notes == ("changed: check-03, setup", "1 cell of their own, not run")
 
 
+def test_of_many_changed_cells_the_note_says_how_many(tmp_path, template):
+    content = notebook(ALL_RIGHT)
+    for item in content["cells"]:
+        if item["id"].startswith("check"):
+            item["source"] += "  # mine"
+    assert read(tmp_path, content, template).notes == ("changed: 6 cells that are no answers",)
+
+
+def test_another_notebook_that_defines_such_a_name_is_not_graded(tmp_path, template):
+    content = {"cells": [cell("c1", right(1)), cell("c2", "one()")], "nbformat": 4}
+    with pytest.raises(NotGradable, match="is it the notebook of exercises"):
+        read(tmp_path, content, template)
+    content["cells"].append(cell("c3", "check_one(one)"))
+    assert read(tmp_path, content, template).answers == {1: right(1)}
+
+
 def test_cells_with_other_ids_and_line_ends_are_not_changed(tmp_path, template):
     content = notebook(ALL_RIGHT)
     for number, item in enumerate(content["cells"]):
@@ -157,12 +173,15 @@ def test_links_and_pipes_are_not_followed(tmp_path, template):
 
 def test_a_folder_gives_its_notebooks_and_the_folders_without_one(tmp_path):
     for name in ("b/09.ipynb", "a/09.ipynb", "a/data/x.csv", "z.ipynb", "y.IPYNB", "a/.ipynb_checkpoints/09.ipynb",
-                 "d/essay.pdf", "e.ZIP", "f.pdf", "grades.csv", "README", "__MACOSX/._e.ipynb"):
+                 "d/essay.pdf", "e.ZIP", "f.pdf", "grades.csv", "README", "__MACOSX/._e.ipynb", "g.ipynb.txt", "h.json",
+                 "i", ".hidden", "NOTES.md", "j/k.ipynb.txt"):
         write(tmp_path / name, {})
     assert [(name, why) for name, _, why in find_submissions([tmp_path])] == [
         ("a/09", ""), ("b/09", ""), ("d", "no notebook in this folder"),
         ("e.ZIP", "not a notebook: its name does not end in .ipynb"),
-        ("f.pdf", "not a notebook: its name does not end in .ipynb"), ("y", ""), ("z", "")]
+        *((name, "not a notebook: its name does not end in .ipynb")
+          for name in ("f.pdf", "g.ipynb.txt", "h.json", "i")),
+        ("j", "no notebook in this folder"), ("y", ""), ("z", "")]
 
 
 def test_an_empty_folder_and_another_kind_of_file_are_rows(tmp_path):
