@@ -71,7 +71,8 @@ def test_the_examples_that_a_reader_sees_are_true_of_the_solution_and_not_of_the
     assert failed(EXERCISES, number)
 
 
-@pytest.mark.parametrize("solved", [ODD, frozenset(NUMBERS) - ODD], ids=["odd ones solved", "even ones solved"])
+@pytest.mark.parametrize("solved", [pytest.param(ODD, id="odd ones solved"), pytest.param(
+    frozenset(NUMBERS) - ODD, id="even ones solved", marks=pytest.mark.slow)])
 @pytest.mark.filterwarnings("ignore:'asyncio\\.:DeprecationWarning")  # papermill's, on Windows
 def test_the_notebook_runs_to_its_end_when_half_is_done(solved, tmp_path):
     path = tmp_path / EXERCISES.name
