@@ -89,14 +89,19 @@ def plain_lag(before: int, *, p_before: float = 0.97, p_after: float = 0.01, thr
     return whole("before", before, low=0) * (p1 - theta) / (theta - p2)
 
 
-def discounted_lag(gamma: float, *, p_before: float = 0.97, p_after: float = 0.01, threshold: float = 0.3) -> float:
-    """ln((p₁−p₂)/(θ−p₂)) / (−ln γ): the same for counters multiplied by γ at each retrieval, after a long past.
+def discounted_lag(gamma: float, before: float | None = None, *, p_before: float = 0.97, p_after: float = 0.01,
+                   threshold: float = 0.3) -> float:
+    """ln((p₁(1−G) − p₂ + θG)/(θ−p₂)) / (−ln γ), G = γ^before: the same for counters multiplied by γ at each retrieval.
 
-    >>> round(discounted_lag(0.98))
-    59
+    before: retrievals before the change; None for a long past, in which G is nil.
+
+    >>> round(discounted_lag(0.98)), round(discounted_lag(0.98, 100))
+    (59, 54)
     """
     p1, p2, theta = _crossing(p_before, p_after, threshold)
-    return math.log((p1 - p2) / (theta - p2)) / -math.log(number("gamma", gamma, above=0, below=1))
+    kept = number("gamma", gamma, above=0, below=1)
+    past = 0.0 if before is None else kept ** number("before", before, low=0)
+    return math.log((p1 * (1 - past) - p2 + theta * past) / (theta - p2)) / -math.log(kept)
 
 
 def discounted_variance(p: float, gamma: float) -> float:
