@@ -44,3 +44,14 @@ def test_the_course_s_glossary_defines_every_term_once_and_in_words():
     assert len(lines) == len({line.lower() for line in lines}) == len(terms_of(page))
     entries = re.split(r"\n\n", inside.strip())
     assert all(re.search(r"^  \S.*[.]$", entry, re.MULTILINE) for entry in entries)
+
+
+@pytest.mark.parametrize("term", ["stream", "utility", "temperature", "task type", "statistical power", "fingerprint", "base rate",
+                                  "CUSUM", "AUC", "ridge", "empirical Bayes", "softmax"])
+def test_the_course_s_glossary_defines_the_words_of_the_lab(term):
+    assert term.lower() in terms_of((ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"))
+
+
+def test_a_power_cut_is_not_taken_for_the_power_of_a_test():
+    terms = terms_of((ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"))
+    assert link_terms("This is no power cut.", terms, set()) == "This is no power cut."
