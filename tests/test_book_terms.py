@@ -46,8 +46,8 @@ def test_the_course_s_glossary_defines_every_term_once_and_in_words():
     assert all(re.search(r"^  \S.*[.]$", entry, re.MULTILINE) for entry in entries)
 
 
-@pytest.mark.parametrize("term", ["stream", "utility", "temperature", "task type", "statistical power", "fingerprint", "base rate",
-                                  "CUSUM", "AUC", "ridge", "empirical Bayes", "softmax"])
+@pytest.mark.parametrize("term", ["stream", "utility", "temperature", "task type", "statistical power",
+                                  "fingerprint", "base rate", "CUSUM", "AUC", "ridge", "empirical Bayes", "softmax"])
 def test_the_course_s_glossary_defines_the_words_of_the_lab(term):
     assert term.lower() in terms_of((ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"))
 

@@ -45,3 +45,11 @@ def test_make_targets_that_pages_name_exist():
 def test_forms_ask_for_the_doctor():
     forms = [Path(path).read_text(encoding="utf-8") for path in (ROOT / ".github" / "ISSUE_TEMPLATE").glob("*_*.yml")]
     assert sum("`course doctor`" in form for form in forms) >= 2
+
+
+def test_every_reference_has_one_link_and_a_sentence():
+    page = (ROOT / "docs" / "references.md").read_text(encoding="utf-8")
+    bullets = [" ".join(text.split()) for text in re.findall(r"^\* (.*(?:\n  .*)*)", page, re.MULTILINE)]
+    wrong = [text for text in bullets if len(re.findall(r"\]\(https://", text)) != 1
+             or not re.search(r"\): \w.{30,}\.$", text)]
+    assert len(bullets) > 15 and wrong == []
