@@ -6,7 +6,6 @@ add up to), `helpers.journal` (the file), `helpers.memory_store` (both kept equa
 (embeddings), `helpers.retrieval` (the choice), `helpers.eviction` (the forgetting).
 """
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -22,6 +21,7 @@ from helpers.retrieval import Hit, Hits, Request, choose, whole
 
 __all__ = ["DamageReport", "DamageWarning", "EmbedderMismatch", "EmbeddingError", "EpisodeConflict", "Hit", "Hits",
            "JournalError", "Lesson", "NotAMemory", "Receipt", "UnknownLesson", "VectorMemory"]
+HEAVIEST = 1e6  # the largest weight of a receipt: sums of such stay finite, on a server too
 
 
 class UnknownLesson(KeyError):
@@ -254,6 +254,7 @@ def receipt_told(ids: Iterable[int], outcome: str, weights: Iterable[float] | No
     if outcome not in OUTCOMES:
         raise ValueError(f"outcome: expected one of {', '.join(OUTCOMES)}; got {outcome!r}")
     weights = [1.0] * len(ids) if weights is None else [float(weight) for weight in weights]
-    if len(weights) != len(ids) or not all(weight >= 0 and math.isfinite(weight) for weight in weights):
-        raise ValueError(f"weights: expected {len(ids)} finite numbers from 0 up, one a lesson, got {weights}")
+    if len(weights) != len(ids) or not all(0 <= weight <= HEAVIEST for weight in weights):  # NaN is neither
+        raise ValueError(f"weights: expected {len(ids)} finite numbers from 0 up to {HEAVIEST:,.0f}, one a lesson, "
+                         f"got {weights}")
     return Receipt(dict(zip(ids, weights, strict=True)), outcome, problem)

@@ -29,6 +29,8 @@ WITH nearest AS MATERIALIZED (
 SELECT {columns}, nearest.vector, (SELECT generation FROM memory)
 FROM nearest JOIN lesson ON lesson.id = nearest.lesson_id"""
 
+MOST = 2**62  # rows a search may ask for: a bigint holds it, and no memory has so many
+
 
 class Stale(Exception):
     """All vectors were made anew while a search was under way; it has to begin again."""
@@ -58,7 +60,7 @@ class Search:
         `limit` grows until nothing that was not looked at could take a place: neither because of too many lessons
         of one source, nor because of scores that only the digits of single precision tell apart.
         """
-        limit, exact = 2 * self.request.k + 2, self.exact
+        limit, exact = min(2 * self.request.k + 2, MOST), self.exact
         while True:
             found = self._rows(cursor, limit=limit, exact=exact)
             hits = self._choose(found)
@@ -70,7 +72,7 @@ class Search:
             needed = hits[-1].score if len(hits) == self.request.k else self.request.threshold
             if needed is not None and self._ranked(found)[-1][0] < needed - SLACK:
                 return hits, found
-            limit *= 8
+            limit = min(8 * limit, MOST)
 
     def _choose(self, found: dict[int, tuple[Lesson, np.ndarray]], rng: np.random.Generator | None = None) -> Hits:
         if not found:

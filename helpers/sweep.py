@@ -15,7 +15,6 @@ import numpy as np
 
 from helpers import sweep_cluster
 from helpers.parameters import whole
-from helpers.settings import load_settings
 from helpers.sweep_cluster import Cluster
 from helpers.sweep_table import Failure, Point, Table, TaskError, grid, written
 from helpers.world_draws import checked_seeds
@@ -36,7 +35,7 @@ def sweep(measure: Measure, points: Sequence[Point], seeds: Sequence[int], *, wo
     `cluster` compute at once, None for all; without `cluster`, one of so many (2) is opened for this sweep.
     seeds_per_task: handing a task over costs some 5 ms, so a task should take 20 ms or more; a worker that is lost
     costs no more than the tasks it had. watch: called with the numbers of tasks done and in all after each task. Out
-    of batch mode there is a progress bar.
+    of batch mode, a sweep that lasts has a progress bar.
 
     Raises:
         TaskError: tasks that raised an error, after all others were done.
@@ -53,13 +52,12 @@ def sweep(measure: Measure, points: Sequence[Point], seeds: Sequence[int], *, wo
     slots = [(row, slice(start, start + size)) for row in range(len(points)) for start in range(0, len(seeds), size)]
     calls = [(measure, points[row], seeds[part]) for row, part in slots]
     values, failures = np.full((len(points), len(seeds)), np.nan), {}
-    with _progress(len(calls)) as bar, closing(_results(calls, workers, cluster)) as results:
-        for done, (number, result) in enumerate(results, start=1):
+    with closing(_results(calls, workers, cluster)) as results, closing(_shown(results, len(calls))) as shown:
+        for done, (number, result) in enumerate(shown, start=1):
             if isinstance(result, Exception):
                 failures[number] = Failure(*calls[number][1:], result)
             else:
                 values[slots[number]] = result
-            bar.update()
             if watch is not None:
                 watch(done, len(calls))
     values.flags.writeable = False
@@ -119,12 +117,11 @@ def _task_error(measure: Measure, failures: tuple[Failure, ...], tasks: int, tab
     return error
 
 
-def _progress(total: int) -> Any:
-    """A progress bar on standard error; a silent one in batch mode."""
-    from tqdm import tqdm
+def _shown(results: Iterator[tuple[int, Any]], total: int) -> Iterator[tuple[int, Any]]:
+    """The same, with a bar for a reader who waits."""
+    from helpers.progress_bar import progress_bar  # here: it imports IPython, which workers have no use for
 
-    silent = {"disable": True} if load_settings().batch else {}
-    return tqdm(total=total, unit="task", **silent)
+    return progress_bar(results, "tasks", total=total)
 
 
 def _checked_points(points: Sequence[Point]) -> tuple[dict[str, object], ...]:

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import sys
 import threading
 from datetime import datetime, timedelta, timezone
 
@@ -41,7 +42,8 @@ def test_k_is_a_whole_number_from_zero_up(store):
     memory = store.filled("0.9", "0.8", "0.7", "0.6")
     assert found(memory.search("query")) == [1, 2, 3]
     assert found(memory.search("query", np.int64(2))) == [1, 2]
-    assert found(memory.search("query", 100)) == [1, 2, 3, 4]
+    for k in (100, 2**62, sys.maxsize, 2**64, 10**30):
+        assert found(memory.search("query", k)) == [1, 2, 3, 4], k
     assert memory.search("query", 0) == [] and memory.search("query", 0).reason == "k is 0"
     with pytest.raises(ValueError, match="k: expected 0 or more, got -1"):
         memory.search("query", -1)
@@ -385,6 +387,8 @@ def test_an_episode_counts_once_and_a_contradiction_is_an_error(store):
 NO_RECEIPTS = [
     (("e", [1], "won"), ValueError, "outcome: expected one of success, failure, infrastructure, unobserved; got 'won'"),
     (("e", [1], "success", [-1]), ValueError, "weights: expected 1 finite numbers from 0 up"),
+    (("e", [1], "success", [1.5e308]), ValueError, r"from 0 up to 1,000,000, one a lesson, got \[1\.5e\+308\]"),
+    (("e", [1], "success", [1_000_000.5]), ValueError, "weights: expected 1 finite numbers from 0 up to 1,000,000"),
     (("e", [1], "success", [math.nan]), ValueError, "weights"),
     (("e", [1], "success", [math.inf]), ValueError, "weights"),
     (("e", [1], "success", [1, 1]), ValueError, "weights"), (("e", [1], "success", []), ValueError, "weights"),

@@ -19,7 +19,7 @@ import psutil
 import pytest
 from sweep_fakes import around, fails_at, line, slow_noise, wrong_shape
 
-from helpers import sweep_cluster, sweep_scheduler
+from helpers import progress_bar, sweep_cluster, sweep_scheduler
 from helpers.settings import SettingsError
 from helpers.sweep import Failure, Table, TaskError, grid, sweep
 from helpers.sweep_cluster import Cluster, cluster
@@ -131,9 +131,14 @@ def test_progress_is_silent_in_batch_and_a_bar_otherwise(monkeypatch, capsys) ->
     assert capsys.readouterr() == ("", "")
     monkeypatch.setenv("BATCH_MODE", "false")
     monkeypatch.delenv("TQDM_DISABLE", raising=False)
+    monkeypatch.setattr(progress_bar, "DELAY_S", 0)
     serial(line, [{}], range(5), seeds_per_task=1)
     captured = capsys.readouterr()
-    assert captured.out == "" and "5/5" in captured.err
+    assert captured.out == "" and "tasks:   0%|" in captured.err and "0/5" in captured.err
+    assert captured.err.rsplit("\r", 2)[-2].strip() == "", "the line is wiped"
+    monkeypatch.setattr(progress_bar, "DELAY_S", 60)
+    serial(line, [{}], range(5), seeds_per_task=1)
+    assert "tasks" not in capsys.readouterr().err, "what is quick shows none"
 
 
 def test_ranks_of_the_uniform_world_follow_theory() -> None:
