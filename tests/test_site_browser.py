@@ -16,14 +16,10 @@ pytestmark = pytest.mark.browser
 SITE = ROOT / "build" / "book" / "site"
 SCREENS = {"desktop-light": ((1280, 900), "light"), "phone-dark": ((390, 844), "dark"),
            "desktop-dark": ((1280, 900), "dark"), "phone-light": ((390, 844), "light")}
-PAGES = [  # every kind of page, on every kind of screen
-    ("index", "desktop-light"), ("index", "phone-dark"), ("index", "desktop-dark"), ("index", "phone-light"),
-    ("notebooks/04_memory_augmented_reflexion", "desktop-light"),
-    ("notebooks/05_memory_worth_convergence", "phone-dark"),
-    ("notebooks/09_exercises", "desktop-dark"), ("notebooks/solutions/09_exercises", "phone-light"),
-    ("api/worth", "desktop-light"), ("api/worth", "phone-dark"), ("glossary", "phone-light"),
-    ("references", "desktop-dark"), ("teaching", "phone-dark"), ("status", "phone-light"),
-]
+NAMES = sorted(path.relative_to(SITE).with_suffix("").as_posix() for path in SITE.rglob("*.html")
+               if "_static" not in path.parts) or ["index"]  # not built: the fixture below says what to do
+PAGES = [*(("index", screen) for screen in SCREENS),  # every page once, the screens in turn; the landing page on all
+         *((name, list(SCREENS)[number % len(SCREENS)]) for number, name in enumerate(NAMES) if name != "index")]
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -87,6 +83,31 @@ def test_a_keyboard_gets_past_the_navigation_and_opens_a_hint(opened):
     hint.locator("summary").focus()
     page.keyboard.press("Enter")
     assert hint.get_attribute("open") is not None
+
+
+FOCUS = """() => {
+  const now = document.activeElement, before = window.focusedBefore, style = getComputedStyle(now);
+  window.focusedBefore = now;
+  return {name: `${now.className} ${now.getAttribute('aria-label') ?? ''}`, left: now === document.body,
+          follows: !before || Boolean(before.compareDocumentPosition(now) & Node.DOCUMENT_POSITION_FOLLOWING),
+          seen: style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2 && now.offsetWidth > 0}
+}"""
+
+
+@pytest.mark.parametrize(("name", "neighbours"), [
+    ("index", ["right-next"]), ("notebooks/00_start_here", ["left-prev", "right-next"])])
+def test_a_keyboard_goes_through_a_page_in_order_seen_at_every_step_and_out_again(opened, name, neighbours):
+    page, _ = opened(name)
+    steps = []
+    for _ in range(300):
+        page.keyboard.press("Tab")
+        steps.append(page.evaluate(FOCUS))
+        if steps[-1]["left"]:
+            break
+    assert steps.pop()["left"], "the focus is trapped"
+    assert [step["name"] for step in steps if not (step["follows"] and step["seen"])] == []
+    for wanted in ("search-button", "theme-switch", *neighbours):
+        assert any(wanted in step["name"] for step in steps), wanted
 
 
 def test_a_search_finds_the_notebook_that_explains_the_word(opened):
