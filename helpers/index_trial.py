@@ -22,6 +22,7 @@ from helpers.memory_content import Content, to_file
 from helpers.neural_embeddings import VECTORS, MiniLM
 from helpers.pg_content import to_server
 from helpers.pg_memory import PgVectorMemory
+from helpers.progress_bar import progress_bar
 from helpers.settings import DATA
 from helpers.unit_vectors import unit_rows
 
@@ -118,7 +119,8 @@ def index_trial(size: int, url: str, folder: str | Path, *, rng: np.random.Gener
         ways |= {ef: PgVectorMemory(forced, embedder, name=name, exact_up_to=0, ef_search=ef) for ef in ef_search}
         for memory in ways.values():
             stack.enter_context(memory)
-        found = {way: [_ids(memory, text, k) for text in texts] for way, memory in ways.items()}
+        found = {way: [_ids(memory, text, k) for text in texts]
+                 for way, memory in progress_bar(ways.items(), "ways of searching", total=len(ways))}
         if found["exact"] != found["file"]:
             raise RuntimeError("expected the same lessons from server and file, got others; the exact search is wrong")
         cost = _best({way: lambda memory=memory: [memory.search(text, k, None) for text in texts]
@@ -154,7 +156,7 @@ def _ids(memory: VectorMemory | PgVectorMemory, text: str, k: int) -> list[int]:
 def _best(turns: dict[str | int, Callable[[], object]], rounds: int) -> dict[str | int, float]:
     """Least seconds of each, over rounds in which each has one turn."""
     least = dict.fromkeys(turns, float("inf"))
-    for _ in range(rounds):
+    for _ in progress_bar(range(rounds), "rounds of timing"):
         for name, turn in turns.items():
             start = time.perf_counter()
             turn()

@@ -7,6 +7,7 @@ import pytest
 from pg_fakes import new_name, quick_url
 
 from helpers import index_trial as module
+from helpers import progress_bar
 from helpers.index_trial import Given, Measured, index_trial, keep_trial, kept_trial, likeness
 from helpers.neural_embeddings import VECTORS
 
@@ -20,6 +21,25 @@ def test_lessons_lie_near_the_texts_of_the_course():
     assert (rows[:3] == likeness(3, np.random.default_rng(0))).sum() < 3 * 384  # drawn in one go, not one by one
     given = Given(rows[:2], rows[2:])
     assert (given.embed(["lesson 1", "query 0"]) == rows[1:3]).all() and given.embed([]).shape == (0, 384)
+
+
+def test_a_reader_who_waits_sees_a_bar_and_batch_mode_is_silent(capsys, monkeypatch):
+    monkeypatch.setattr(progress_bar, "DELAY_S", 0)
+    module._best({"file": lambda: None}, 2)
+    assert capsys.readouterr() == ("", "")
+    monkeypatch.setenv("BATCH_MODE", "false")
+    monkeypatch.delenv("TQDM_DISABLE", raising=False)
+    assert module._best({"file": lambda: None}, 2)["file"] >= 0
+    assert "rounds of timing:   0%|" in capsys.readouterr().err
+
+
+def test_the_kept_trial_has_three_sizes_and_every_way():
+    rows, _ = kept_trial()
+    assert [row.size for row in rows] == [1_000, 10_000, 100_000]
+    for row in rows:
+        assert row.recall.keys() == row.indexed_ms.keys() and len(row.recall) >= 3
+        assert all(0 <= found <= 1 for found in row.recall.values())
+        assert min(row.file_ms, row.exact_ms, *row.indexed_ms.values()) > 0
 
 
 def test_a_trial_finds_in_both_what_is_there(tmp_path):
