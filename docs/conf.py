@@ -24,6 +24,7 @@ autodoc_default_options = {"members": True, "ignore-module-all": True}  # each n
 autodoc_inherit_docstrings = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
+autodoc_preserve_defaults = True  # as written in the source: a default such as DATA would show this machine's path
 add_module_names = False
 toc_object_entries = False
 
