@@ -33,7 +33,7 @@ def build_book(output: Path, *, root: Path = ROOT) -> Path:
     run = subprocess.run(command, env=environment, capture_output=True, text=True, encoding="utf-8", errors="replace")
     if run.returncode:
         missing = "No module named sphinx" in run.stderr
-        raise BookError("the site needs the extra `book`: pip install -e .[book]" if missing else
+        raise BookError("the site needs the extra `book`: pip install -e '.[book]'" if missing else
                         f"Sphinx expected no warning and gave:\n{run.stderr.strip()}")
     if broken := broken_links(site):
         raise BookError("links that lead nowhere:\n" + "\n".join(broken))

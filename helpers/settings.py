@@ -8,6 +8,7 @@ import contextlib
 import ipaddress
 import math
 import os
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -138,9 +139,14 @@ def _batch(value: str | None, environ: Mapping[str, str]) -> bool:
     return ci or front_end(environ) is None
 
 
+def _shown(value: str) -> str:
+    """The value as an error quotes it: a key may stand on the wrong line."""
+    return "what looks like a key (not shown here)" if re.search(r"(?i)\b[sp]k-", value) else repr(value)
+
+
 def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> str:
     if value not in allowed:
-        raise SettingsError(f"{name}: expected one of {', '.join(allowed)}; got {value!r}")
+        raise SettingsError(f"{name}: expected one of {', '.join(allowed)}; got {_shown(value)}")
     return value
 
 
@@ -161,13 +167,13 @@ def _address(value: str) -> str:
                             "put the key in OPENROUTER_API_KEY")
     if parts.scheme not in ("http", "https") or not parts.hostname or value.rstrip("/").endswith("/completions"):
         raise SettingsError("OPENROUTER_BASE_URL: expected the address before /chat/completions, "
-                            f"such as {DEFAULT_BASE_URL} or http://127.0.0.1:11434/v1; got {value!r}")
+                            f"such as {DEFAULT_BASE_URL} or http://127.0.0.1:11434/v1; got {_shown(value)}")
     return value.rstrip("/")
 
 
 def _count(name: str, value: str | None) -> int | None:
     if value is not None and not (value.isdecimal() and int(value) >= 1):
-        raise SettingsError(f"{name}: expected a whole number of 1 or more, such as 2; got {value!r}")
+        raise SettingsError(f"{name}: expected a whole number of 1 or more, such as 2; got {_shown(value)}")
     return None if value is None else int(value)
 
 
@@ -179,5 +185,5 @@ def _dollars(name: str, value: str | None, default: float | None) -> float | Non
     except ValueError:
         amount = math.nan
     if not (math.isfinite(amount) and amount >= 0):
-        raise SettingsError(f"{name}: expected US dollars as a number of 0 or more, such as 0.50; got {value!r}")
+        raise SettingsError(f"{name}: expected US dollars as a number of 0 or more, such as 0.50; got {_shown(value)}")
     return amount

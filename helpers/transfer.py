@@ -39,10 +39,7 @@ def carry(source: str | Path, target: str | Path, *, name: str = "lessons",
     Raises:
         TransferError: the source is no memory or a damaged one, the target holds something, no server answers.
     """
-    source, target = (place or load_settings().database_url for place in (source, target))
-    if not source or not target:
-        raise TransferError("expected a file or the address of a server, got neither, and no DATABASE_URL is set; give "
-                            "one, or set DATABASE_URL, also in .env, to the address of a server")
+    source, target = (place or _database_url() for place in (source, target))
     try:
         content = from_server(str(source), name) if is_address(source) else from_file(Path(source))
         if is_address(target):
@@ -53,6 +50,15 @@ def carry(source: str | Path, target: str | Path, *, name: str = "lessons",
         raise TransferError(str(error)) from error
     ledger = content.ledger
     return Transfer(len(ledger.live), len(ledger.archived), len(ledger.receipts))
+
+
+def _database_url() -> str:
+    """The address in DATABASE_URL; never taken for a file's name, and never quoted, since a password may be in it."""
+    address = load_settings().database_url
+    if not address or not is_address(address):
+        raise TransferError(f"DATABASE_URL: expected the address of a server, postgresql://…, got "
+                            f"{'another text' if address else 'none'}; set it, also in .env, or give both places")
+    return address
 
 
 def is_address(place: str | Path) -> bool:

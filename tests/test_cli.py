@@ -166,7 +166,7 @@ def test_a_memory_is_exported_and_imported_and_no_password_is_shown(tmp_path, mo
     assert main(["export", address, str(tmp_path / "m.jsonl")]) == main(["import", str(tmp_path / "none")]) == 1
     told = capsys.readouterr()
     assert told.out == "2 lessons\n" * 4 and "secret" not in told.err
-    assert [line[:15] for line in told.err.splitlines()] == ["course: postgre", "course: expecte"]
+    assert [line[:16] for line in told.err.splitlines()] == ["course: postgres", "course: DATABASE"]
     monkeypatch.setitem(sys.modules, "helpers.transfer", None)
     assert main(["export", "m.jsonl"]) == 1
     assert 'run pip install -e ".[postgres]"' in capsys.readouterr().err
@@ -191,3 +191,14 @@ def test_the_installed_command_runs_and_brings_nothing_heavy():
     command = Path(sys.executable).with_name("course")
     shown = subprocess.run([str(command), "run", "--help"], capture_output=True, text=True)
     assert shown.returncode == 0 and "example: course run" in shown.stdout
+
+
+@pytest.mark.parametrize(("table", "said"), [
+    ("a.ipynb", "a notebook, which would be written"), ("folder", "cannot be written"),
+    ("missing/a.csv", "cannot be written")])
+def test_a_table_is_never_written_over_a_submission_and_must_be_writable(tmp_path, capsys, table, said):
+    (tmp_path / "a.ipynb").write_text("precious", encoding="utf-8")
+    (tmp_path / "folder").mkdir()
+    assert cli.main(["check", "--csv", str(tmp_path / table), str(tmp_path / "a.ipynb")]) == 1
+    assert said in capsys.readouterr().err
+    assert (tmp_path / "a.ipynb").read_text(encoding="utf-8") == "precious"

@@ -113,6 +113,12 @@ def test_an_unknown_name_is_answered_with_near_ones(folder, name, message):
         find_notebooks([name], folder)
 
 
+@pytest.mark.parametrize("name", ["work/00_start.ipynb", "solutions/00", "/nowhere/00_start.ipynb"])
+def test_a_path_that_is_not_there_is_no_other_notebook(folder, name):
+    with pytest.raises(CurriculumError, match=f"there is no file {name}; for the course's own"):
+        find_notebooks([name], folder)
+
+
 def test_a_name_that_fits_two_is_refused_with_both(folder):
     write(folder, "10_scaling_up")
     with pytest.raises(CurriculumError, match=r"fits 10_scaling_out, 10_scaling_up; give more"):

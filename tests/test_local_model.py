@@ -172,7 +172,7 @@ class TestServe:
     def test_no_package(self, tmp_path, cache, monkeypatch):
         (tmp_path / "own.gguf").write_bytes(CONTENT)
         monkeypatch.setitem(sys.modules, "xllamacpp", None)
-        with pytest.raises(LocalModelError, match=r"needs the package xllamacpp: run `pip install -e \.\[local\]`"):
+        with pytest.raises(LocalModelError, match=r"needs the package xllamacpp: run `pip install -e .\.\[local\].`"):
             serve(Settings(model_path=tmp_path / "own.gguf"))
 
     def test_how_many_servers(self, monkeypatch):

@@ -165,3 +165,11 @@ def test_the_example_names_every_variable_and_changes_nothing_but_the_budget(tmp
                                        model_path=Path.home() / "models" / "another-model.gguf", servers=2,
                                        database_url="postgresql://USER:PASSWORD@HOST:5432/DATABASE",
                                        scheduler="tcp://HOST:8786")
+
+
+@pytest.mark.parametrize("name", ["OPENROUTER_BASE_URL", "COURSE_BUDGET_USD", "COURSE_SERVERS", "BATCH_MODE"])
+def test_a_key_on_the_wrong_line_is_not_quoted(name, monkeypatch):
+    monkeypatch.setenv(name, "sk-test-1234567890")
+    with pytest.raises(SettingsError, match="looks like a key") as caught:
+        load_settings()
+    assert "1234" not in str(caught.value)

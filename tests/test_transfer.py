@@ -141,8 +141,12 @@ def test_what_cannot_be_carried_is_said_and_nothing_is_written(path, tmp_path, m
     with pytest.raises(TransferError, match=r"other\.jsonl: expected no file, got one"):
         carry(url, other, name=name)
     assert other.read_bytes() == b"mine"
-    with pytest.raises(TransferError, match="no DATABASE_URL is set; give one, or set"):
+    with pytest.raises(TransferError, match="DATABASE_URL: expected the address of a server, postgresql://…, got none"):
         carry(path, "")
+    monkeypatch.setenv("DATABASE_URL", "ann:secret@host:5432/x")  # without its beginning it would be a file's name
+    with pytest.raises(TransferError, match="postgresql://…, got another text") as caught:
+        carry(path, "")
+    assert "secret" not in str(caught.value)
     with pytest.raises(TransferError, match="Connection refused"):
         carry("postgresql://ann:secret@127.0.0.1:1/x", tmp_path / "new.jsonl")
     assert not (tmp_path / "new.jsonl").exists()
