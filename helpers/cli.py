@@ -221,7 +221,7 @@ def grade(arguments: argparse.Namespace) -> int:
 
 def _can_write(table: Path) -> None:
     """A table that cannot be written is an error now, not after an hour; a submission is never written over."""
-    if table.suffix.lower() == ".ipynb":
+    if table.resolve().suffix.lower() == ".ipynb":  # a link may lead to one
         raise RunError(f"--csv: expected a name such as grades.csv, got {table}, a notebook, which would be written "
                        "over")
     try:
